@@ -98,7 +98,7 @@ def evaluate_predicates(
     """
     result = np.empty((len(predicates), len(events)), np.bool_)
     for number, conditions in enumerate(predicates):
-        result[number] = _all_hold(conditions, events, strings, precomputed or {})
+        result[number] = _all_hold(conditions, events, strings, precomputed)
     return result.view(np.uint8)
 
 
@@ -109,14 +109,19 @@ def _all_hold(
     conditions: Sequence[Expression],
     events: EventColumns,
     strings: StringDictionary,
-    precomputed: Mapping[Expression, Flags],
+    precomputed: Mapping[Expression, Flags] | None,
 ) -> Flags:
+    if len(conditions) == 1:
+        return _holds(conditions[0], events, strings, precomputed)
     every = [_holds(condition, events, strings, precomputed) for condition in conditions]
     return reduce(np.logical_and, every) if every else np.ones(len(events), np.bool_)
 
 
 def _holds(
-    condition: Expression, events: EventColumns, strings: StringDictionary, precomputed: Mapping[Expression, Flags]
+    condition: Expression,
+    events: EventColumns,
+    strings: StringDictionary,
+    precomputed: Mapping[Expression, Flags] | None,
 ) -> Flags:
     if precomputed and condition in precomputed:
         return precomputed[condition]

@@ -77,6 +77,7 @@ class StringDictionary(Texts):
         self._order = np.zeros(0, np.int64)
         self._ordered = 0  # how many of the added texts are in that order
         self._dictionaries: list[_KnownDictionary] = []
+        self._bytes: int | None = None
         self._heaps: dict[tuple[tuple[TextFunction, ...], bool], Heap] = {}  # until there is another string
         self.code("")
         for text in texts:
@@ -98,7 +99,13 @@ class StringDictionary(Texts):
 
     @property
     def nbytes(self) -> int:
-        """About how much memory the strings take: as Python objects with their codes, and in the heap."""
+        """About how much memory the strings take. It is counted when there are other strings or tables than before."""
+        if self._bytes is None:
+            self._bytes = self._count_bytes()
+        return self._bytes
+
+    def _count_bytes(self) -> int:
+        """The bytes of strings as Python objects with their codes, and in the heap."""
         heap = self._data.nbytes + self._spans.nbytes + self._lengths.nbytes
         tables = sum([results.table.nbytes for results in self._results.values()])
         tables += sum([known.nbytes for known in self._dictionaries])
@@ -129,7 +136,7 @@ class StringDictionary(Texts):
         self._codes = {texts[code]: code for code in kept}
         self._free = np.flatnonzero(~needed)[::-1].tolist()  # low codes are taken first
         self._results, self._ordered, self._order = {}, 0, np.zeros(0, np.int64)
-        self._dictionaries, self._heaps = [], {}
+        self._dictionaries, self._heaps, self._bytes = [], {}, None
         self._added = array("q", kept)
         self._remained = len(kept)
         encoded = [_encoded(texts[code]) for code in kept]
@@ -187,6 +194,7 @@ class StringDictionary(Texts):
         if substrings and self._ordered < len(self._added):
             self._order = np.array(sorted(self._codes.values(), key=self._texts.__getitem__), np.int64)
             self._ordered = len(self._added)
+        self._bytes = None
         heap = self._heaps[functions, substrings] = self.spans, self.data, results.table, self._order
         return heap
 
@@ -236,6 +244,7 @@ class StringDictionary(Texts):
         self._codes[text] = code
         self._added.append(code)
         self._heaps.clear()
+        self._bytes = None
         return code
 
     def _append(self) -> int:
@@ -269,6 +278,7 @@ class StringDictionary(Texts):
         # The caller may use the memory of the dictionary again: the texts are copied.
         known = replace(self._codes_of(texts), texts=arrow_of_values(texts, Type.STRING), nbytes=dictionary.nbytes)
         self._dictionaries = [known, *self._dictionaries[: _KNOWN_DICTIONARIES - 1]]
+        self._bytes = None
         return known
 
     def _codes_of(self, texts: list[str | None]) -> _KnownDictionary:
