@@ -34,14 +34,20 @@ class Column:
         return Column(self.kind, values, self.nulls[rows] if may_be_null(self.nulls) else no_nulls(len(values)))
 
 
+#: An array without NULL, and a view of its first rows: all columns of a batch have the same number of them.
 _NO_NULLS: list[Flags] = [np.zeros(1024, np.bool_)]
+_NO_NULLS.append(_NO_NULLS[0][:1])
 
 
 def no_nulls(count: int) -> Flags:
     """A mask of `count` rows without NULL: a view of one shared array, which callers must not write to."""
+    view = _NO_NULLS[1]
+    if len(view) == count:
+        return view
     if count > len(_NO_NULLS[0]):
         _NO_NULLS[0] = np.zeros(max(count, 2 * len(_NO_NULLS[0])), np.bool_)
-    return _NO_NULLS[0][:count]
+    view = _NO_NULLS[1] = _NO_NULLS[0][:count]
+    return view
 
 
 def may_be_null(nulls: Flags) -> bool:

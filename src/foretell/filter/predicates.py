@@ -37,7 +37,7 @@ class EventColumns:
     time: Column
     start: Column
     stream: Column
-    earlier: Mapping[Lagged, Column] = field(default_factory=dict)
+    earlier: dict[Lagged, Column] = field(default_factory=dict)
     cache: dict[tuple[str, Expression], Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __len__(self) -> int:

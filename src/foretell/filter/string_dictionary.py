@@ -256,16 +256,16 @@ class StringDictionary(Texts):
         return code
 
     def _encode_chunk(self, chunk: ArrowArray) -> tuple[Ints, Flags]:
-        encoded = chunk
-        if isinstance(chunk, pa.DictionaryArray) and not _is_sparse(chunk):
-            known = self._known(chunk.dictionary)
+        dictionary = chunk.dictionary if isinstance(chunk, pa.DictionaryArray) else None
+        if dictionary is not None and not _is_sparse(len(dictionary), len(chunk)):
+            encoded, known = chunk.indices, self._known(dictionary)
         else:
-            plain = chunk.cast(chunk.type.value_type) if isinstance(chunk, pa.DictionaryArray) else chunk
-            encoded = plain.dictionary_encode()
-            known = self._codes_of(encoded.dictionary.to_pylist())
+            plain = chunk if dictionary is None else chunk.cast(chunk.type.value_type)
+            coded = plain.dictionary_encode()
+            encoded, known = coded.indices, self._codes_of(coded.dictionary.to_pylist())
         if encoded.null_count == 0 and known.missing is None:
-            return known.codes[numpy_of(encoded.indices)], no_nulls(len(encoded))
-        indices = np.where(nulls_of(encoded.indices), len(known.codes) - 1, numpy_of(encoded.indices))
+            return known.codes[numpy_of(encoded)], no_nulls(len(encoded))
+        indices = np.where(nulls_of(encoded), len(known.codes) - 1, numpy_of(encoded))
         missing = np.arange(len(known.codes)) == len(known.codes) - 1 if known.missing is None else known.missing
         return known.codes[indices], missing[indices]
 
@@ -303,8 +303,8 @@ class _KnownDictionary:
     nbytes: int = 0
 
 
-def _is_sparse(array: ArrowArray) -> bool:
-    return len(array.dictionary) > max(_LONG_DICTIONARY, _SPARSE * len(array))
+def _is_sparse(texts: int, rows: int) -> bool:
+    return texts > max(_LONG_DICTIONARY, _SPARSE * rows)
 
 
 @dataclass
