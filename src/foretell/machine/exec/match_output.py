@@ -6,6 +6,7 @@ import numpy as np
 
 from foretell.arrays import Arrays
 from foretell.machine.kernels import layout
+from foretell.machine.kernels.held import Held
 from foretell.machine.kernels.structs import Nodes, Output
 
 #: So many matches are written before they are put aside: the buffer stays in the cache.
@@ -24,7 +25,7 @@ class MatchOutput:
         self._use(new_output(USUAL, finals), finals)
 
     def _use(self, arrays: Output, finals: int) -> None:
-        self.arrays, self._finals = arrays, finals
+        self.arrays, self.held, self._finals = arrays, Held(arrays), finals
         self._bytes = sum([column.nbytes for column in arrays])
         self._nothing = new_output(0, finals)
 

@@ -27,7 +27,8 @@ from foretell.machine.exec.run_pool import RecordedRuns, RunPool
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.kernels import general, layout, lockstep, longest, strict
-from foretell.machine.kernels.structs import Batch, Lockstep, Nodes, Output, ProbeArrays
+from foretell.machine.kernels.held import Held
+from foretell.machine.kernels.structs import Batch, Nodes, Output, ProbeArrays
 from foretell.machine.matches.exclusions import NO_EXCLUSION
 from foretell.machine.matches.longest import LiveStarts
 from foretell.machine.observe.observer import Probe
@@ -73,6 +74,7 @@ class NfaExecutor:
         """Makes what depends on the NFA alone."""
         self._furthest = new_output(0, self.nfa.finals)  # what a batch shows to the observer, until the next
         self._reverse_scan = ReverseScan(self.nfa)
+        self._tables = Held(self.nfa.tables)
         self._extent = extent_of(self.nfa)
         self._interprets = self._extent is not Extent.PREDICATES and not self.nfa.lockstep
         self._no_matches = _raw_matches(new_output(0, self.nfa.finals), 0, self.nfa, NO_NODES)
@@ -160,16 +162,15 @@ class NfaExecutor:
         self, first: int, stop: int, batch: Batch, probe: ProbeArrays | None, ways: NDArray[np.uint8] | None
     ) -> int:
         extent = self._extent
-        unobserved = first, stop, self.nfa.tables, batch, self.pool.arrays, self.output.arrays
+        pool = self.pool
+        unobserved = first, stop, self._tables, batch, pool.held, self.output.held
         if self.nfa.kernel.kernel.value is Kernel.LONGEST:
             return int(kernel_for(longest.run_longest, extent)(*unobserved, self.undecided))
         if self.nfa.kernel.kernel.value is Kernel.LONGEST_GENERAL:
             return int(kernel_for(longest.run_longest_events, extent)(*unobserved, self.undecided))
         arguments = *unobserved, probe
         if ways is not None:
-            pool = self.pool
-            steps = Lockstep(self.nfa.waiting, ways, pool.register_slots, pool.flat_registers)
-            return int(kernel_for(lockstep.run_lockstep, extent)(*arguments, steps))
+            return int(kernel_for(lockstep.run_lockstep, extent)(*arguments, pool.steps, ways))
         return int(kernel_for(strict.run_strict if self.nfa.strict else general.run_events, extent)(*arguments))
 
     def _ways(self, batch: Batch) -> NDArray[np.uint8]:

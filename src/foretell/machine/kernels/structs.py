@@ -85,9 +85,9 @@ class Batch(NamedTuple):
     base: int
     events: Events
     columns: Values
-    parameters: Values | None
+    parameters: Any
     code: Bytecode
-    stack: Values | None
+    stack: Any
 
 
 class Lanes(NamedTuple):
@@ -143,11 +143,9 @@ class Output(NamedTuple):
 
 
 class Lockstep(NamedTuple):
-    """The states that wait, the last first; [state, row] the edge that each event takes them along; the slots of a run;
-    the registers of all runs in one dimension."""
+    """The states that wait, the last first; the slots of a run; the registers of all runs in one dimension."""
 
     waiting: Array
-    ways: Array
     slots: Array
     registers: Values
 
