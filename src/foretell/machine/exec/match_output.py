@@ -25,12 +25,20 @@ class MatchOutput:
         self._use(new_output(USUAL, finals), finals)
 
     def _use(self, arrays: Output, finals: int) -> None:
-        self.arrays, self.held, self._finals = arrays, Held(arrays), finals
+        self.arrays, self._finals = arrays, finals
+        self._held: Held[Output] | None = None
         self._bytes = sum([column.nbytes for column in arrays])
         self._nothing = new_output(0, finals)
 
     def __len__(self) -> int:
         return len(self.arrays.first)
+
+    @property
+    def held(self) -> Held[Output]:
+        """The arrays as kernels take them that are called for each batch."""
+        if self._held is None:
+            self._held = Held(self.arrays)
+        return self._held
 
     @property
     def nbytes(self) -> int:
