@@ -10,7 +10,7 @@ from foretell.engine.planning import start_runtime
 from foretell.jit import callees_of, kernel, with_callees
 from foretell.machine.exec import nfa_executor
 from foretell.machine.exec.kernel_variants import Extent, extent_of, kernel_for
-from foretell.machine.kernels import actions, functions, general, lockstep, probe, strict
+from foretell.machine.kernels import actions, functions, general, lockstep, strict
 from foretell.plan.lower.program import CompiledNfa
 from tests.engine_pair import EnginePair
 
@@ -67,7 +67,7 @@ class _FoundError(Exception):
 
 
 def nfa_of(statement: str, monkeypatch: pytest.MonkeyPatch) -> CompiledNfa:
-    def found(nfa: CompiledNfa, *, observed: bool) -> Extent:
+    def found(nfa: CompiledNfa) -> Extent:
         raise _FoundError(nfa)
 
     monkeypatch.setattr(nfa_executor, "extent_of", found)
@@ -92,14 +92,13 @@ def nfa_of(statement: str, monkeypatch: pytest.MonkeyPatch) -> CompiledNfa:
 )
 def test_what_a_plan_reaches(statement: str, extent: Extent, monkeypatch: pytest.MonkeyPatch) -> None:
     nfa = nfa_of(statement, monkeypatch)
-    assert extent_of(nfa, observed=False) is extent
-    assert extent_of(nfa, observed=True) is Extent.ALL
+    assert extent_of(nfa) is extent
 
 
 def test_variants_have_no_more_than_a_plan_reaches() -> None:
     plain, interpreting = (kernel_for(strict.run_strict, extent) for extent in (Extent.PREDICATES, Extent.CONDITIONS))
-    assert not callees_of(plain) & {actions.evaluate, actions.compute, functions.run_function, probe.probe_lane}
-    assert not callees_of(interpreting) & {actions.compute, functions.run_function, probe.probe_lane}
+    assert not callees_of(plain) & {actions.evaluate, actions.compute, functions.run_function}
+    assert not callees_of(interpreting) & {actions.compute, functions.run_function}
     assert "run_code" in {callee.py_func.__name__.partition("_no_")[0] for callee in callees_of(interpreting)}
     assert kernel_for(general.run_events, Extent.ALL) is general.run_events
 
@@ -111,7 +110,7 @@ def test_variants_with_the_same_parts_are_one() -> None:
 
 
 def test_a_part_that_is_reached_after_all_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nfa_executor, "extent_of", lambda nfa, observed: Extent.PREDICATES)
+    monkeypatch.setattr(nfa_executor, "extent_of", lambda nfa: Extent.PREDICATES)
     pair = EnginePair(STREAM + "SUBSCRIBE m FROM s PER k MATCH a+ , b DEFINE b AS v > sum(a.v) + 1", EVENTS)
     with pytest.raises(ValueError, match="compiled without the interpreter"):
         start_runtime(pair.checked, pair.given).process(pair.loaded, ends=True)

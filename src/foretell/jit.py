@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from foretell.machine.kernels import decorators
 from foretell.machine.kernels.decorators import Decorator, Function
+from foretell.machine.kernels.held import HeldType
 from foretell.progress import announce
 from foretell.storage.disk_cache import digest, load_cached, store_cached, writable_folder
 
@@ -221,6 +222,8 @@ def compilation_inputs(dispatcher: Any, seen: set[Any]) -> Iterator[str]:
 
 def _field_names(kind: Any) -> Iterator[tuple[str, ...]]:
     """The fields of a named tuple, and of those within it."""
+    if isinstance(kind, HeldType):
+        kind = kind.value
     if isinstance(kind, types.BaseTuple):
         yield getattr(kind, "fields", ())
         for part in getattr(kind, "types", ()):

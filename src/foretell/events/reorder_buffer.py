@@ -31,17 +31,22 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from foretell.arrays import Times
+from foretell.arrays import Flags, Times
 from foretell.errors import InputError
 from foretell.events.arrow_interop import arrow_of, numpy_of, table_from_bytes, table_to_bytes, take_rows
+from foretell.events.ingest.known_columns import TimeSpan, span_of
 from foretell.events.ingest.raw_columns import ARROW_TYPES
 from foretell.events.ingest.reader import EventBatch
 from foretell.events.types import Schema, Type, format_time
+from foretell.records import record
 from foretell.storage.recorded_values import UnfitValueError, instant, require, whole
 
 Time = int | float
 
 _TIMES = (Type.INT, Type.FLOAT, Type.TIMESTAMP)
+
+#: The late events of a batch that has none.
+_NO_ROWS, _NO_EVENTS = np.zeros(0, np.int64), pa.table({})
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,7 @@ class LateEvent:
     event: Mapping[str, object]
 
 
-@dataclass(frozen=True)
+@record
 class LateEvents:
     """The late events of a batch as columns; `rows` has their numbers in the batch."""
 
@@ -131,12 +136,19 @@ class ReorderBuffer:
 
     def add_together(self, batches: Sequence[EventBatch]) -> list[LateEvents]:
         """Add batches of several streams as one: none makes events of another late."""
-        times = [event_times(batch) for batch in batches]
-        is_late = [_before(self.watermark, batch_times) for batch_times in times]
-        for batch, batch_times, late in zip(batches, times, is_late, strict=True):
-            if self.lateness[batch.stream] is None and late is not None:
-                raise self._out_of_order(batch, batch_times, int(late.argmax()))
-        return list(map(self._split_late, batches, times, is_late))
+        is_late = [self._late(batch) for batch in batches]
+        for batch, late in zip(batches, is_late, strict=True):
+            if late is not None and self.lateness[batch.stream] is None:
+                raise self._out_of_order(batch, int(late.argmax()))
+        return list(map(self._split_late, batches, is_late))
+
+    def _late(self, batch: EventBatch) -> Flags | None:
+        """Marks the events before the watermark; None where there are none."""
+        span = time_span(batch)
+        if span is None or span.earliest >= self.watermark:
+            return None
+        marked: Flags = event_times(batch) < self.watermark
+        return marked
 
     def observe_latest(self, latest: Mapping[str, Time]) -> None:
         """Advance the watermark by the latest event of each stream, which may have gone to another engine."""
@@ -148,32 +160,35 @@ class ReorderBuffer:
         """Raise the watermark to `now`, whatever the events show. It never goes back."""
         self.watermark = max(self.watermark, now)
 
-    def _split_late(self, batch: EventBatch, times: Times, is_late: NDArray[np.bool_] | None) -> LateEvents:
+    def _split_late(self, batch: EventBatch, is_late: Flags | None) -> LateEvents:
         stream, table = batch.stream, batch.table
         if is_late is None:
-            self._hold(batch, table, times)
-            return LateEvents(stream, np.zeros(0, np.int64), table.slice(0, 0))
-        self._hold(batch, table.filter(arrow_of(~is_late)), times[~is_late])
+            self._hold(batch)
+            return LateEvents(stream, _NO_ROWS, _NO_EVENTS)
+        timely = table.filter(arrow_of(~is_late))
+        self._hold(EventBatch(stream, batch.schema, timely, (), timely.num_rows))
         late = LateEvents(stream, np.flatnonzero(is_late) + 1, table.filter(arrow_of(is_late)))
         self.late_counts[stream] = self.late_counts.get(stream, 0) + len(late)
         return late
 
-    def _hold(self, batch: EventBatch, table: pa.Table, times: Times) -> None:
-        if not len(times):
+    def _hold(self, batch: EventBatch) -> None:
+        span, times = time_span(batch), event_times(batch)
+        if span is None:
             return
         # Events that are held back are copied, as the caller may use its memory again, and have the types of their
         # attributes, so that those of several batches are one table.
         if self.max_lateness:
-            run = _sorted(_plain(table, batch.schema), times)
+            run = _sorted(_plain(batch.table, batch.schema), times)
         else:
-            run = _SortedRun(table, times, batch=batch if table is batch.table else None)
+            run = _SortedRun(batch.table, times, batch=batch)
         if batch.stream not in self._buffers:
             self._buffers[batch.stream] = _StreamBuffer(batch.schema)
         self._buffers[batch.stream].add(run)
-        self.observe_latest({batch.stream: np.maximum.reduce(times).item()})
+        self.observe_latest({batch.stream: span.latest})
 
-    def _out_of_order(self, batch: EventBatch, times: Times, row: int) -> InputError:
-        time, watermark = (format_time(t, batch.schema.time_type) for t in (times[row].item(), self.watermark))
+    def _out_of_order(self, batch: EventBatch, row: int) -> InputError:
+        late = event_times(batch)[row].item()
+        time, watermark = (format_time(t, batch.schema.time_type) for t in (late, self.watermark))
         return InputError(
             "out-of-order",
             f"stream '{batch.stream}': row {row + 1} has {batch.schema.time} {time}, but time is {watermark} already",
@@ -267,22 +282,22 @@ def _recorded_run(data: object, schema: Schema) -> _SortedRun:
     return _SortedRun(table, times)
 
 
-def _before(watermark: Time, times: Times) -> NDArray[np.bool_] | None:
-    """Marks the times before the watermark; None where there are none."""
-    if not len(times) or np.minimum.reduce(times) >= watermark:
-        return None
-    marked: NDArray[np.bool_] = times < watermark
-    return marked
-
-
 def _plain(table: pa.Table, schema: Schema) -> pa.Table:
     return table.cast(pa.schema([(name, ARROW_TYPES[kind]) for name, kind in schema.attributes.items()]))
 
 
 def event_times(batch: EventBatch) -> Times:
     """The time of each event, as a number."""
-    known = batch.numbers.get(str(batch.schema.time))
+    known = batch.known.numbers.get(str(batch.schema.time))
     return _times(batch.table, batch.schema) if known is None else known
+
+
+def time_span(batch: EventBatch) -> TimeSpan | None:
+    """The first and the last time of the events; None where there are none."""
+    known = batch.known
+    if known.span is None and batch.table.num_rows:
+        known.span = span_of(event_times(batch))
+    return known.span
 
 
 def _times(table: pa.Table, schema: Schema) -> Times:
@@ -291,7 +306,7 @@ def _times(table: pa.Table, schema: Schema) -> Times:
     return numpy_of(column.cast(pa.int64()) if schema.time_type is Type.TIMESTAMP else column)
 
 
-@dataclass(frozen=True)
+@record
 class _SortedRun:
     """Events in the order of time, those of one instant in the order of arrival. They may be a slice of a table of
     `size` rows, or all of a `batch`."""
@@ -338,6 +353,9 @@ class _StreamBuffer:
 
     def release(self, bound: Time) -> list[_SortedRun]:
         """Take out the events before `bound`."""
+        if bound == math.inf:
+            released, self.runs = self.runs, []
+            return released
         released, kept = [], []
         for run in self.runs:
             count = run.count_before(bound)

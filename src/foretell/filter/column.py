@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -12,11 +11,12 @@ from numpy.typing import DTypeLike, NDArray
 
 from foretell.arrays import Flags, Ints
 from foretell.events.types import Type
+from foretell.records import record
 
 ColumnValues: TypeAlias = NDArray[Any]
 
 
-@dataclass(frozen=True)
+@record
 class Column:
     """The values of one attribute or expression. Rows where `nulls` is set are NULL; their `values` mean nothing.
 
@@ -34,14 +34,20 @@ class Column:
         return Column(self.kind, values, self.nulls[rows] if may_be_null(self.nulls) else no_nulls(len(values)))
 
 
+#: An array without NULL, and a view of its first rows: all columns of a batch have the same number of them.
 _NO_NULLS: list[Flags] = [np.zeros(1024, np.bool_)]
+_NO_NULLS.append(_NO_NULLS[0][:1])
 
 
 def no_nulls(count: int) -> Flags:
     """A mask of `count` rows without NULL: a view of one shared array, which callers must not write to."""
+    view = _NO_NULLS[1]
+    if len(view) == count:
+        return view
     if count > len(_NO_NULLS[0]):
         _NO_NULLS[0] = np.zeros(max(count, 2 * len(_NO_NULLS[0])), np.bool_)
-    return _NO_NULLS[0][:count]
+    view = _NO_NULLS[1] = _NO_NULLS[0][:count]
+    return view
 
 
 def may_be_null(nulls: Flags) -> bool:

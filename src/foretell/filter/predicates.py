@@ -6,7 +6,7 @@ An index may take the place of this evaluation later; its interface (a row of fl
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 from typing import Any
 
@@ -20,9 +20,10 @@ from foretell.filter.evaluate.expression import evaluate, truth
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.language.tree import Attribute, Expression, StreamOf, This, TimeOf
 from foretell.plan.expressions import Disjunction, Lagged
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class EventColumns:
     """The events of a batch as columns; `start` differs from `time` only for events that are matches themselves.
 
@@ -36,7 +37,7 @@ class EventColumns:
     time: Column
     start: Column
     stream: Column
-    earlier: Mapping[Lagged, Column] = field(default_factory=dict)
+    earlier: dict[Lagged, Column] = field(default_factory=dict)
     cache: dict[tuple[str, Expression], Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __len__(self) -> int:
@@ -97,7 +98,7 @@ def evaluate_predicates(
     """
     result = np.empty((len(predicates), len(events)), np.bool_)
     for number, conditions in enumerate(predicates):
-        result[number] = _all_hold(conditions, events, strings, precomputed or {})
+        result[number] = _all_hold(conditions, events, strings, precomputed)
     return result.view(np.uint8)
 
 
@@ -108,14 +109,19 @@ def _all_hold(
     conditions: Sequence[Expression],
     events: EventColumns,
     strings: StringDictionary,
-    precomputed: Mapping[Expression, Flags],
+    precomputed: Mapping[Expression, Flags] | None,
 ) -> Flags:
+    if len(conditions) == 1:
+        return _holds(conditions[0], events, strings, precomputed)
     every = [_holds(condition, events, strings, precomputed) for condition in conditions]
     return reduce(np.logical_and, every) if every else np.ones(len(events), np.bool_)
 
 
 def _holds(
-    condition: Expression, events: EventColumns, strings: StringDictionary, precomputed: Mapping[Expression, Flags]
+    condition: Expression,
+    events: EventColumns,
+    strings: StringDictionary,
+    precomputed: Mapping[Expression, Flags] | None,
 ) -> Flags:
     if precomputed and condition in precomputed:
         return precomputed[condition]

@@ -77,6 +77,7 @@ class StringDictionary(Texts):
         self._order = np.zeros(0, np.int64)
         self._ordered = 0  # how many of the added texts are in that order
         self._dictionaries: list[_KnownDictionary] = []
+        self._bytes: int | None = None
         self._heaps: dict[tuple[tuple[TextFunction, ...], bool], Heap] = {}  # until there is another string
         self.code("")
         for text in texts:
@@ -98,7 +99,13 @@ class StringDictionary(Texts):
 
     @property
     def nbytes(self) -> int:
-        """About how much memory the strings take: as Python objects with their codes, and in the heap."""
+        """About how much memory the strings take. It is counted when there are other strings or tables than before."""
+        if self._bytes is None:
+            self._bytes = self._count_bytes()
+        return self._bytes
+
+    def _count_bytes(self) -> int:
+        """The bytes of strings as Python objects with their codes, and in the heap."""
         heap = self._data.nbytes + self._spans.nbytes + self._lengths.nbytes
         tables = sum([results.table.nbytes for results in self._results.values()])
         tables += sum([known.nbytes for known in self._dictionaries])
@@ -129,7 +136,7 @@ class StringDictionary(Texts):
         self._codes = {texts[code]: code for code in kept}
         self._free = np.flatnonzero(~needed)[::-1].tolist()  # low codes are taken first
         self._results, self._ordered, self._order = {}, 0, np.zeros(0, np.int64)
-        self._dictionaries, self._heaps = [], {}
+        self._dictionaries, self._heaps, self._bytes = [], {}, None
         self._added = array("q", kept)
         self._remained = len(kept)
         encoded = [_encoded(texts[code]) for code in kept]
@@ -187,6 +194,7 @@ class StringDictionary(Texts):
         if substrings and self._ordered < len(self._added):
             self._order = np.array(sorted(self._codes.values(), key=self._texts.__getitem__), np.int64)
             self._ordered = len(self._added)
+        self._bytes = None
         heap = self._heaps[functions, substrings] = self.spans, self.data, results.table, self._order
         return heap
 
@@ -236,6 +244,7 @@ class StringDictionary(Texts):
         self._codes[text] = code
         self._added.append(code)
         self._heaps.clear()
+        self._bytes = None
         return code
 
     def _append(self) -> int:
@@ -247,16 +256,16 @@ class StringDictionary(Texts):
         return code
 
     def _encode_chunk(self, chunk: ArrowArray) -> tuple[Ints, Flags]:
-        encoded = chunk
-        if isinstance(chunk, pa.DictionaryArray) and not _is_sparse(chunk):
-            known = self._known(chunk.dictionary)
+        dictionary = chunk.dictionary if isinstance(chunk, pa.DictionaryArray) else None
+        if dictionary is not None and not _is_sparse(len(dictionary), len(chunk)):
+            encoded, known = chunk.indices, self._known(dictionary)
         else:
-            plain = chunk.cast(chunk.type.value_type) if isinstance(chunk, pa.DictionaryArray) else chunk
-            encoded = plain.dictionary_encode()
-            known = self._codes_of(encoded.dictionary.to_pylist())
+            plain = chunk if dictionary is None else chunk.cast(chunk.type.value_type)
+            coded = plain.dictionary_encode()
+            encoded, known = coded.indices, self._codes_of(coded.dictionary.to_pylist())
         if encoded.null_count == 0 and known.missing is None:
-            return known.codes[numpy_of(encoded.indices)], no_nulls(len(encoded))
-        indices = np.where(nulls_of(encoded.indices), len(known.codes) - 1, numpy_of(encoded.indices))
+            return known.codes[numpy_of(encoded)], no_nulls(len(encoded))
+        indices = np.where(nulls_of(encoded), len(known.codes) - 1, numpy_of(encoded))
         missing = np.arange(len(known.codes)) == len(known.codes) - 1 if known.missing is None else known.missing
         return known.codes[indices], missing[indices]
 
@@ -269,6 +278,7 @@ class StringDictionary(Texts):
         # The caller may use the memory of the dictionary again: the texts are copied.
         known = replace(self._codes_of(texts), texts=arrow_of_values(texts, Type.STRING), nbytes=dictionary.nbytes)
         self._dictionaries = [known, *self._dictionaries[: _KNOWN_DICTIONARIES - 1]]
+        self._bytes = None
         return known
 
     def _codes_of(self, texts: list[str | None]) -> _KnownDictionary:
@@ -293,8 +303,8 @@ class _KnownDictionary:
     nbytes: int = 0
 
 
-def _is_sparse(array: ArrowArray) -> bool:
-    return len(array.dictionary) > max(_LONG_DICTIONARY, _SPARSE * len(array))
+def _is_sparse(texts: int, rows: int) -> bool:
+    return texts > max(_LONG_DICTIONARY, _SPARSE * rows)
 
 
 @dataclass

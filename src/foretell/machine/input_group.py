@@ -32,8 +32,9 @@ from foretell.storage.recorded_values import indices, instant, require
 #: Matches that wait are joined with those of the next batch, and put in order.
 _WORK_ON_WAITING = 3
 
-#: After so many events and matches the memory of a group is counted anew, which takes some ten microseconds.
-ACCOUNTED_EVENTS = 4096
+#: After so many events and matches the memory of a group is counted anew, which takes some hundred microseconds. Where
+#: there is much room it is later: when they may have filled a part of it, with so many bytes for each at most.
+ACCOUNTED_EVENTS, _ROOM_PART, _EVENT_BYTES = 4096, 16, 1024
 
 #: The executors of a statement: by the ids of its rows where each row has one, else one under None.
 RowExecutors = dict[Scalar, AbsenceExecutor | NfaGroup]
@@ -71,6 +72,12 @@ class InputGroup:
             "matches that wait": _WORK_ON_WAITING * bytes_held(kept, without=without),
             "forecasts": bytes_held(observers, trackers, without=without),
         }
+
+    @property
+    def _needs_account(self) -> bool:
+        """Whether the events and matches since memory was last counted may take a part of the room that is left."""
+        room = self.ledger.remaining_bytes // (_ROOM_PART * _EVENT_BYTES)
+        return self._unaccounted >= max(ACCOUNTED_EVENTS, room)
 
     def account(self) -> None:
         """Tells the ledger how much memory the group takes."""
@@ -174,7 +181,7 @@ class InputGroup:
             self._forget()
         self._unaccounted += len(segment) + sum(map(len, results))
         waiting = sum([len(part) for g in self.nfa_groups for m in g.members.values() for part in m.pending])
-        if max(self._unaccounted, waiting - 2 * self._waiting) >= ACCOUNTED_EVENTS:
+        if waiting - 2 * self._waiting >= ACCOUNTED_EVENTS or self._needs_account:
             self._waiting = waiting
             self.account()
         return results

@@ -9,12 +9,11 @@ from dataclasses import replace
 from time import monotonic
 from typing import Any
 
-import numpy as np
-
 from foretell.arrays import Ints
 from foretell.errors import InputError
 from foretell.events.ingest.reader import EventBatch
 from foretell.events.ingest.template_tables import TemplateTable
+from foretell.events.reorder_buffer import time_span
 from foretell.events.types import Scalar, Type
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.machine.exec.limits import Limits, RunLedger
@@ -255,7 +254,7 @@ class MatchRuntime:
         ends: bool,
     ) -> list[ResultBatch]:
         inputs = self._order.inputs(batches, self.strings, self._needed)
-        self._advance(inputs, until, clocks)
+        self._advance(batches, until, clocks)
         results: list[ResultBatch] = []
         frontiers: dict[str, Frontier] = {}
         for group in self.groups.values():
@@ -330,12 +329,12 @@ class MatchRuntime:
         return results
 
     def _advance(
-        self, inputs: Mapping[str, OrderedInput], until: int | float | None, clocks: Mapping[str, int | float]
+        self, batches: Mapping[str, EventBatch], until: int | float | None, clocks: Mapping[str, int | float]
     ) -> None:
-        for name, stream in inputs.items():
-            if len(stream):
-                latest = np.maximum.reduce(stream.events.time.values).item()
-                self._clocks[name] = max(self._clocks.get(name, -math.inf), latest)
+        for name, batch in batches.items():
+            span = time_span(batch)
+            if span is not None:
+                self._clocks[name] = max(self._clocks.get(name, -math.inf), span.latest)
         for name, time in clocks.items():
             self._clocks[name] = max(self._clocks.get(name, -math.inf), time)
         if until is not None:

@@ -7,7 +7,7 @@ general reader (`reader.read`) takes the batch, and says what is wrong with whic
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from foretell.events.arrow_interop import numpy_of
+from foretell.events.ingest.known_columns import KnownColumns, span_of
 from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray, ArrowType
 from foretell.events.ingest.read_options import DEFAULT_OPTIONS
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration
@@ -28,14 +29,14 @@ _DTYPES = {Type.INT: np.dtype(np.int64), Type.FLOAT: np.dtype(np.float64)}
 
 @dataclass(frozen=True)
 class DirectReader:
-    """Reads the Arrow data of one schema as events of one declaration; `types` are those of the columns to take,
-    `places` the numbers of these."""
+    """Reads the Arrow data of one schema as events of one declaration; `places` are the numbers of the columns to take,
+    `checked` the names, types and places of those that may hold what is no event."""
 
     declaration: StreamDeclaration
-    arrow: pa.Schema
     schema: Schema
-    types: Mapping[str, Type]
     places: list[int]
+    takes_all: bool
+    checked: list[tuple[str, Type, int]]
 
     @classmethod
     def of(cls, declaration: StreamDeclaration, arrow: pa.Schema, known: Schema | None) -> DirectReader | None:
@@ -50,37 +51,49 @@ class DirectReader:
             if names.count(name) != 1 or not _holds(arrow.field(name).type, kind):
                 return None
         schema = kept_schema(declaration.schema(types), known)
-        return cls(declaration, arrow, schema, types, [names.index(name) for name in types])
+        places = [names.index(name) for name in types]
+        checked = [
+            (name, kind, place)
+            for (name, kind), place in zip(types.items(), places, strict=True)
+            if kind in (Type.STRING, Type.FLOAT, Type.TIMESTAMP) or name == schema.time
+        ]
+        return cls(declaration, schema, places, places == list(range(len(names))), checked)
 
     def read(self, source: pa.Table | pa.RecordBatch) -> EventBatch | None:
         """The events; None where something is wrong with them."""
-        table = source.select(self.places)
-        table = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
-        batch = EventBatch(self.declaration.stream, self.schema, table, (), table.num_rows)
-        for at, (name, kind) in enumerate(self.types.items()):
-            if kind is Type.BOOL or (kind is Type.INT and name != self.schema.time):
-                continue
-            column = table.column(at)
-            column = column.chunk(0) if column.num_chunks == 1 else column
-            if kind is Type.STRING or kind is Type.TIMESTAMP:
-                fits = _are_texts(column) if kind is Type.STRING else _are_in_range(column)
+        batch = EventBatch(self.declaration.stream, self.schema, self._table(source), (), source.num_rows)
+        for name, kind, place in self.checked:
+            column = source.column(place)
+            if isinstance(column, pa.ChunkedArray) and column.num_chunks == 1:
+                column = column.chunk(0)
+            if kind is Type.STRING:
+                fits = _are_texts(column)
+                if not isinstance(column, pa.ChunkedArray):
+                    batch.known.texts[name] = column
+            elif kind is Type.TIMESTAMP:
+                fits = _are_in_range(column)
             else:
-                fits = self._are_numbers(column, name, kind, batch)
+                fits = self._are_numbers(column, name, kind, batch.known)
             if not fits or (name == self.schema.time and column.null_count):
                 return None
         return batch
 
-    def _are_numbers(self, column: ArrowArray, name: str, kind: Type, batch: EventBatch) -> bool:
+    def _table(self, source: pa.Table | pa.RecordBatch) -> pa.Table:
+        if not self.takes_all:
+            source = source.select(self.places)
+        return pa.Table.from_batches([source]) if isinstance(source, pa.RecordBatch) else source
+
+    def _are_numbers(self, column: ArrowArray, name: str, kind: Type, known: KnownColumns) -> bool:
         """Whether all numbers are in their range, and no FLOAT is NaN, which would be NULL. (The value at a NULL is
         arbitrary.)"""
         values = numpy_of(column)
         if name == self.schema.time:
-            if not are_times(values):
+            if not are_times(values, known):
                 return False
-        elif kind is Type.FLOAT and np.isnan(values).any():
-            return False
+        elif kind is Type.FLOAT and len(values) and np.isnan(np.minimum.reduce(values)):
+            return False  # (the least of numbers is NaN where any is)
         if values.dtype == _DTYPES[kind] and not column.null_count:
-            batch.numbers[name] = values
+            known.numbers[name] = values
         return True
 
 
@@ -125,10 +138,11 @@ def _are_in_range(column: ArrowArray) -> bool:
     return not len(micros) or bool(micros.min() >= LEAST_MICROS and micros.max() <= LAST_MICROS)
 
 
-def are_times(times: NDArray[Any]) -> bool:
-    """Whether numbers are times in their range."""
+def are_times(times: NDArray[Any], known: KnownColumns) -> bool:
+    """Whether numbers are times in their range, whose span is known then."""
     if not len(times):
         return True
+    known.span = span = span_of(times)
     if times.dtype.kind == "f":
-        return bool(np.isfinite(times).all())
-    return bool(np.minimum.reduce(times) >= -LAST_TIME and np.maximum.reduce(times) <= LAST_TIME)
+        return math.isfinite(span.earliest) and math.isfinite(span.latest)
+    return span.earliest >= -LAST_TIME and span.latest <= LAST_TIME

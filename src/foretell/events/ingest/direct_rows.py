@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from foretell.events.arrow_interop import arrow_of_values, numpy_of
@@ -54,21 +53,21 @@ class DirectRowReader:
         for row in rows:
             if type(row) is not dict:
                 return None
-        columns, times = [], np.zeros(0)
+        columns = []
         for name, kind in self.schema.attributes.items():
             values = [row.get(name) for row in rows]
             if not _FITTING[kind].issuperset(map(type, values)):
                 return None
             try:
-                column = arrow_of_values(values, kind)
+                columns.append(arrow_of_values(values, kind))
             except (OverflowError, UnicodeEncodeError, pa.ArrowInvalid):
                 return None
-            if name == self.schema.time:
-                times = numpy_of(column)
-                if column.null_count or not are_times(times):
-                    return None
-            columns.append(column)
         table = pa.Table.from_arrays(columns, schema=self.arrow)
         batch = EventBatch(self.declaration.stream, self.schema, table, (), len(rows))
-        batch.numbers[str(self.schema.time)] = times
-        return batch
+        for (name, kind), column in zip(self.schema.attributes.items(), columns, strict=True):
+            if kind in (Type.INT, Type.FLOAT) and not column.null_count:
+                batch.known.numbers[name] = numpy_of(column)
+            elif kind is Type.STRING and isinstance(column, pa.Array):
+                batch.known.texts[name] = column
+        times = batch.known.numbers.get(str(self.schema.time))
+        return batch if times is not None and are_times(times, batch.known) else None

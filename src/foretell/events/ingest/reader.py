@@ -17,11 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from foretell.arrays import Flags
 from foretell.errors import InputError
@@ -32,6 +31,7 @@ from foretell.events.ingest.derived_attributes import NOTHING_DERIVED, DerivedAt
 from foretell.events.ingest.folder_columns import with_folder_columns
 from foretell.events.ingest.formats import read_raw, read_raw_content
 from foretell.events.ingest.input_files import InputFile
+from foretell.events.ingest.known_columns import KnownColumns
 from foretell.events.ingest.missing_columns import check_columns
 from foretell.events.ingest.nested_paths import path_of
 from foretell.events.ingest.null_markers import NullMarkers, apply_null_markers
@@ -56,6 +56,7 @@ from foretell.events.ingest.time_forms import TimeReading, reading_of
 from foretell.events.ingest.typed_table import arrow_table, cast_columns, first_reasons, infer_event_type, scalar_rows
 from foretell.events.types import LAST_TIME, Scalar, Schema, Type, format_timestamp
 from foretell.progress import begin_stage
+from foretell.records import record
 
 NO_TIME = "no time"
 
@@ -140,14 +141,14 @@ class StreamDeclaration:
         return replace(self, attributes=own, time=self.time or str(schema.time), open=False)
 
 
-@dataclass(frozen=True)
+@record
 class EventBatch:
     """A stream's well-formed events in order of arrival, and the quarantined ones; `total` counts both.
 
     `time_known` is False where the type of the time was neither declared nor inferred, but only assumed. `nulled` has
     the values that are NULL because they could not be read, or are a usual marker of missing values. `notes` tell the
-    user what was guessed. `times` is the reading of times that the options and the data have settled. `numbers` are
-    INT and FLOAT columns without NULL and NaN, where the reader has looked at them; other tables have other ones.
+    user what was guessed. `times` is the reading of times that the options and the data have settled. `known` is what
+    the reader has found out about the table; other tables have other ones.
     """
 
     stream: str
@@ -160,7 +161,7 @@ class EventBatch:
     nulled: tuple[NulledValues, ...] = ()
     notes: tuple[str, ...] = ()
     times: TimeReading | None = None
-    numbers: dict[str, NDArray[Any]] = field(default_factory=dict, init=False, compare=False, repr=False)
+    known: KnownColumns = field(default_factory=KnownColumns, init=False, compare=False, repr=False)
 
 
 # ── reading ──

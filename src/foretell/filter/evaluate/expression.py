@@ -6,9 +6,8 @@ A constant is a column of one row, which NumPy broadcasts: a part that does not 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache, reduce
-from typing import TypeAlias, TypeVar
+from functools import lru_cache, partial, reduce
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -48,146 +47,170 @@ def truth(condition: Expression, resolve: LeafResolver, strings: StringDictionar
     return true if len(true) == count else np.full(count, true)
 
 
-def _value(expression: Expression, resolve: LeafResolver, strings: StringDictionary) -> Column:
-    if _only_compares(expression):
-        return _Evaluator(resolve, strings).value(expression)
-    with np.errstate(all="ignore"):  # operators look for results that do not exist themselves
-        return _Evaluator(resolve, strings).value(expression)
-
-
-#: Everything else is a leaf.
-_OPERATORS = frozenset(
-    {
-        tree.Literal,
-        tree.Span,
-        tree.Moment,
-        tree.Unary,
-        tree.Binary,
-        tree.In,
-        tree.Between,
-        tree.Like,
-        tree.IsNull,
-        tree.Case,
-        tree.Call,
-    }
-)
-
-
-@lru_cache(maxsize=4096)
-def _only_compares(expression: Expression) -> bool:
-    """Whether nothing is computed of which NumPy would warn."""
-    for node in expression.walk():
-        if isinstance(node, tree.Unary | tree.Call | tree.Case):
-            return False
-        if isinstance(node, tree.Binary) and node.operator not in (*COMPARISONS, "AND", "OR"):
-            return False
-    return True
-
-
-@dataclass(frozen=True)
-class _Evaluator:
-    """BOOL columns are NumPy's own while operators are applied, and 0 and 1 again at the end."""
+class _Rows(NamedTuple):
+    """The rows that expressions are evaluated in."""
 
     resolve: LeafResolver
     strings: StringDictionary
 
-    def value(self, expression: Expression) -> Column:
-        if type(expression) not in _OPERATORS:
-            return self._leaf(expression)
-        match expression:
-            case tree.Binary(operator=operator, left=left, right=right):
-                return self._binary(operator, self.value(left), self.value(right))
-            case tree.Literal(value=literal):
-                return self._literal(literal)
-            case tree.Span(micros=micros):
-                return constant(Type.DURATION, micros)
-            case tree.Moment(micros=micros):
-                return constant(Type.TIMESTAMP, micros)
-            case tree.Unary(operator="NOT", operand=operand):
-                return negation(self.value(operand))
-            case tree.Unary(operand=operand):
-                return numbers.negative(self.value(operand))
-            case tree.In(value=inner, options=options, negated=negated):
-                value = self.value(inner)
-                equal = (compare("=", value, self.value(option), self.strings) for option in options)
-                return negated_if(negated, reduce(disjunction, equal, constant(Type.BOOL, False)))
-            case tree.Between(value=inner, low=low, high=high, negated=negated):
-                value = self.value(inner)
-                above = compare(">=", value, self.value(low), self.strings)
-                below = compare("<=", value, self.value(high), self.strings)
-                return negated_if(negated, conjunction(above, below))
-            case tree.Like(value=inner, pattern=pattern, negated=negated):
-                return negated_if(negated, texts.like(self.value(inner), self.value(pattern), self.strings))
-            case tree.IsNull(value=inner, negated=negated):
-                nulls = self.value(inner).nulls
-                return Column(Type.BOOL, ~nulls if negated else nulls, np.zeros(len(nulls), np.bool_))
-            case tree.Case():
-                return self._case(expression)
-            case tree.Call(function=function, arguments=arguments):
-                return self._call(function, arguments)
-        raise AssertionError(expression)
 
-    def _leaf(self, leaf: Expression) -> Column:
-        column = self.resolve(leaf)
+#: Gives the column of an expression. BOOL columns are NumPy's own while operators are applied, and 0 and 1 at the end.
+_Evaluation: TypeAlias = Callable[[_Rows], Column]
+
+
+def _value(expression: Expression, resolve: LeafResolver, strings: StringDictionary) -> Column:
+    evaluation, only_compares = _prepared(expression)
+    if only_compares:
+        return evaluation(_Rows(resolve, strings))
+    with np.errstate(all="ignore"):  # operators look for results that do not exist themselves
+        return evaluation(_Rows(resolve, strings))
+
+
+@lru_cache(maxsize=4096)
+def _prepared(expression: Expression) -> tuple[_Evaluation, bool]:
+    """How an expression is evaluated, and whether nothing is computed in it of which NumPy would warn. This is found
+    out once: on small batches it takes longer than the evaluation."""
+    return _evaluation(expression), all(map(_compares, expression.walk()))
+
+
+def _compares(node: object) -> bool:
+    if isinstance(node, tree.Binary):
+        return node.operator in COMPARISONS or node.operator in ("AND", "OR")
+    return not isinstance(node, tree.Unary | tree.Call | tree.Case)
+
+
+def _evaluation(expression: Expression) -> _Evaluation:
+    match expression:
+        case tree.Binary(operator=operator, left=left, right=right):
+            return _binary(operator, _evaluation(left), _evaluation(right))
+        case tree.Literal(value=literal):
+            return _literal(literal)
+        case tree.Span(micros=micros):
+            return _always(constant(Type.DURATION, micros))
+        case tree.Moment(micros=micros):
+            return _always(constant(Type.TIMESTAMP, micros))
+        case tree.Unary(operator=operator, operand=operand):
+            return _applied(negation if operator == "NOT" else numbers.negative, _evaluation(operand))
+        case tree.In(value=inner, options=options, negated=negated):
+            return _in(_evaluation(inner), [_evaluation(option) for option in options], negated)
+        case tree.Between(value=inner, low=low, high=high, negated=negated):
+            return _between(_evaluation(inner), _evaluation(low), _evaluation(high), negated)
+        case tree.Like(value=inner, pattern=pattern, negated=negated):
+            return _like(_evaluation(inner), _evaluation(pattern), negated)
+        case tree.IsNull(value=inner, negated=negated):
+            return _applied(partial(_is_null, negated), _evaluation(inner))
+        case tree.Case(conditions=conditions, results=results):
+            return _case([_evaluation(c) for c in conditions], [_evaluation(r) for r in results])
+        case tree.Call(function=function, arguments=arguments):
+            return _call(function, arguments)
+    return _leaf(expression)
+
+
+def _leaf(leaf: Expression) -> _Evaluation:
+    def evaluation(rows: _Rows) -> Column:
+        column = rows.resolve(leaf)
         if column is None:
             raise ValueError(f"cannot evaluate {leaf}: these rows have no such value")
         return Column(Type.BOOL, column.values != 0, column.nulls) if column.kind is Type.BOOL else column
 
-    def _literal(self, value: bool | int | float | str | None) -> Column:
-        match value:
-            case None:
-                return null_constant(Type.NULL)
-            case bool():
-                return constant(Type.BOOL, value)
-            case int():
-                return constant(Type.INT, value)
-            case float():
-                return constant(Type.FLOAT, value)
-        return constant(Type.STRING, self.strings.code(value))
+    return evaluation
 
-    def _binary(self, operator: str, left: Column, right: Column) -> Column:
-        match operator:
-            case "AND":
-                return conjunction(left, right)
-            case "OR":
-                return disjunction(left, right)
-        if operator in COMPARISONS:
-            return compare(operator, left, right, self.strings)
-        return _arithmetic(operator, left, right)
 
-    def _case(self, case: tree.Case) -> Column:
+def _always(column: Column) -> _Evaluation:
+    return lambda rows: column
+
+
+def _applied(function: Callable[[Column], Column], operand: _Evaluation) -> _Evaluation:
+    return lambda rows: function(operand(rows))
+
+
+def _literal(value: bool | int | float | str | None) -> _Evaluation:
+    match value:
+        case None:
+            return _always(null_constant(Type.NULL))
+        case bool():
+            return _always(constant(Type.BOOL, value))
+        case int():
+            return _always(constant(Type.INT, value))
+        case float():
+            return _always(constant(Type.FLOAT, value))
+    return lambda rows: constant(Type.STRING, rows.strings.code(value))
+
+
+def _binary(operator: str, left: _Evaluation, right: _Evaluation) -> _Evaluation:
+    if operator in ("AND", "OR"):
+        joined = conjunction if operator == "AND" else disjunction
+        return lambda rows: joined(left(rows), right(rows))
+    if operator in COMPARISONS:
+        return lambda rows: compare(operator, left(rows), right(rows), rows.strings)
+    return lambda rows: _arithmetic(operator, left(rows), right(rows))
+
+
+def _in(inner: _Evaluation, options: list[_Evaluation], negated: bool) -> _Evaluation:
+    def evaluation(rows: _Rows) -> Column:
+        value = inner(rows)
+        equal = (compare("=", value, option(rows), rows.strings) for option in options)
+        return negated_if(negated, reduce(disjunction, equal, constant(Type.BOOL, False)))
+
+    return evaluation
+
+
+def _between(inner: _Evaluation, low: _Evaluation, high: _Evaluation, negated: bool) -> _Evaluation:
+    def evaluation(rows: _Rows) -> Column:
+        value = inner(rows)
+        above = compare(">=", value, low(rows), rows.strings)
+        below = compare("<=", value, high(rows), rows.strings)
+        return negated_if(negated, conjunction(above, below))
+
+    return evaluation
+
+
+def _like(inner: _Evaluation, pattern: _Evaluation, negated: bool) -> _Evaluation:
+    return lambda rows: negated_if(negated, texts.like(inner(rows), pattern(rows), rows.strings))
+
+
+def _is_null(negated: bool, column: Column) -> Column:
+    nulls = column.nulls
+    return Column(Type.BOOL, ~nulls if negated else nulls, np.zeros(len(nulls), np.bool_))
+
+
+def _case(conditions: list[_Evaluation], results: list[_Evaluation]) -> _Evaluation:
+    def evaluation(rows: _Rows) -> Column:
         """From the last branch to the first, each covers the rows in which its condition is true."""
-        *values, otherwise = _of_one_type([self.value(result) for result in case.results])
-        for condition, value in zip(reversed(case.conditions), reversed(values), strict=True):
-            truth = self.value(condition)
+        *values, otherwise = _of_one_type([result(rows) for result in results])
+        for condition, value in zip(reversed(conditions), reversed(values), strict=True):
+            truth = condition(rows)
             otherwise = _chosen((truth.values != 0) & ~truth.nulls, value, otherwise)
         return otherwise
 
-    def _call(self, function: str, arguments: tuple[Expression, ...]) -> Column:
-        match function, arguments:
-            case "regexp_like", (text, tree.Literal(value=str(pattern))):
-                return texts.regexp_like(self.value(text), pattern, self.strings)
-            case "round", (number, *digits):
-                return mathematics.rounded(self.value(number), _constant(digits, int) or 0)
-            case _, (time, *zone) if function in CALENDAR_FIELDS:
-                return calendar_field(function, self.value(time), _constant(zone, str))
-        return self._of_columns(function, [self.value(argument) for argument in arguments])
+    return evaluation
 
-    def _of_columns(self, function: str, columns: list[Column]) -> Column:
-        match function, columns:
-            case "coalesce", _:
-                return reduce(_first_present, _of_one_type(columns))
-            case "pow", (base, exponent):
-                return mathematics.power(base, exponent)
-            case "substr", (text, start, *length):
-                return texts.substring(text, start, length[0] if length else None, self.strings)
-            case _, (number,) if function in _NUMERIC_FUNCTIONS:
-                return _NUMERIC_FUNCTIONS[function](number)
-            case _, (text,):
-                return _TEXT_FUNCTIONS[function](text, self.strings)
-            case _, (text, part):
-                return _TEXT_TESTS[function](text, part, self.strings)
-        raise AssertionError(function)
+
+def _call(function: str, arguments: tuple[Expression, ...]) -> _Evaluation:
+    first, *others = evaluations = [_evaluation(argument) for argument in arguments]
+    match function, arguments:
+        case "regexp_like", (_, tree.Literal(value=str(pattern))):
+            return lambda rows: texts.regexp_like(first(rows), pattern, rows.strings)
+        case "round", (_, *digits):
+            return _applied(partial(mathematics.rounded, digits=_constant(digits, int) or 0), first)
+        case _, (_, *zone) if function in CALENDAR_FIELDS:
+            name = _constant(zone, str)
+            return lambda rows: calendar_field(function, first(rows), name)
+        case "coalesce", _:
+            return lambda rows: reduce(_first_present, _of_one_type([argument(rows) for argument in evaluations]))
+        case "pow", _:
+            return lambda rows: mathematics.power(first(rows), others[0](rows))
+        case "substr", _:
+            return _substring(first, *others)
+    if function in _NUMERIC_FUNCTIONS:
+        return _applied(_NUMERIC_FUNCTIONS[function], first)
+    if function in _TEXT_FUNCTIONS:
+        return lambda rows: _TEXT_FUNCTIONS[function](first(rows), rows.strings)
+    return lambda rows: _TEXT_TESTS[function](first(rows), others[0](rows), rows.strings)
+
+
+def _substring(text: _Evaluation, start: _Evaluation, length: _Evaluation | None = None) -> _Evaluation:
+    return lambda rows: texts.substring(text(rows), start(rows), None if length is None else length(rows), rows.strings)
 
 
 def _constant(arguments: Sequence[Expression], kind: type[T]) -> T | None:

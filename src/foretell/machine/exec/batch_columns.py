@@ -47,7 +47,8 @@ class BatchColumns:
         """The most lists that a value finds, of one type."""
         return max(map(len, self.value_lists.values())) if self.value_lists else 0
 
-    def batch(self, segment: EventSegment, nfa: CompiledNfa) -> Batch:
+    def batch(self, segment: EventSegment, nfa: CompiledNfa, *, interprets: bool) -> Batch:
+        """The batch for the kernels; `interprets` where they reach the interpreter of conditions."""
         events, count = segment.events, len(segment)
         columns = self._columns(nfa.columns, segment)
         flags = self._occurrence_flags(nfa.counted, events, segment.lane)
@@ -59,7 +60,7 @@ class BatchColumns:
         if not len(predicates):
             predicates = no_nulls(count).view(np.uint8).reshape(1, -1)
         time, code = read_only(events.time.values), nfa.code.code
-        if len(self._stack.integers) < code.depth:
+        if interprets and len(self._stack.integers) < code.depth:
             self._stack = new_stack(code)
         return Batch(
             base=segment.base,
@@ -71,9 +72,9 @@ class BatchColumns:
                 rows=rows,
             ),
             columns=columns,
-            parameters=self._row,
+            parameters=self._row if interprets else None,
             code=bytecode(code, self.strings),
-            stack=self._stack,
+            stack=self._stack if interprets else None,
         )
 
     @cached_property

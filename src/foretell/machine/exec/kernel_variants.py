@@ -1,9 +1,9 @@
 """Kernel variants: a kernel without the parts that a plan never reaches.
 
-Compiling a kernel takes seconds, and more than half of them go into the interpreter of conditions, its functions, and
-the probes of forecasts. Most plans reach none of these: columns and predicates answer their conditions for whole
-batches. A variant has stubs in their place, which raise if they are called after all. The rest of it is the same code,
-so it runs the same way.
+Compiling a kernel takes seconds, and more than half of them go into the interpreter of conditions and its functions.
+Most plans reach neither: columns and predicates answer their conditions for whole batches. A variant has stubs in their
+place, which raise if they are called after all. The rest of it is the same code, so it runs the same way. The probes of
+forecasts are compiled where a kernel is called with one: without, Numba drops the branch by the type of None.
 
 There are three variants of a kernel and not one for each combination, lest several statements compile more together.
 """
@@ -19,7 +19,7 @@ import numpy as np
 
 from foretell.arrays import Ints
 from foretell.jit import callees_of, with_callees
-from foretell.machine.kernels import actions, functions, layout, probe
+from foretell.machine.kernels import actions, functions, layout
 from foretell.machine.kernels.decorators import Function
 from foretell.machine.kernels.opcodes import FUNCTIONS, Op
 from foretell.machine.kernels.structs import NfaTables
@@ -37,10 +37,10 @@ class Extent(IntEnum):
     ALL = 2
 
 
-def extent_of(nfa: CompiledNfa, *, observed: bool) -> Extent:
+def extent_of(nfa: CompiledNfa) -> Extent:
     ops, spans = nfa.code.code.ops[:, 0], _guard_spans(nfa.tables)
     computes = (nfa.tables.updates[:, layout.UPDATE_KIND] == layout.COMPUTE).any()
-    if observed or computes or np.isin(ops, list(FUNCTIONS)).any():
+    if computes or np.isin(ops, list(FUNCTIONS)).any():
         return Extent.ALL
     sizes = spans[:, 1] - spans[:, 0]
     on_the_spot = np.isin(ops[spans[sizes == 1, 0]], _ON_THE_SPOT).all() and (sizes <= 1).all()
@@ -78,10 +78,9 @@ _STUBS: Mapping[str, Mapping[Any, Any]] = {
     "conditions": {actions.evaluate: actions.unneeded_condition},
     "values": {actions.compute: actions.unneeded_value},
     "functions": {functions.run_function: functions.unneeded_function},
-    "probes": {probe.probe_lane: probe.unneeded_lane_probe, probe.probe_states: probe.unneeded_state_probe},
 }
 _UNREACHED: Mapping[Extent, tuple[str, ...]] = {
-    Extent.PREDICATES: ("conditions", "values", "functions", "probes"),
-    Extent.CONDITIONS: ("values", "functions", "probes"),
+    Extent.PREDICATES: ("conditions", "values", "functions"),
+    Extent.CONDITIONS: ("values", "functions"),
     Extent.ALL: (),
 }

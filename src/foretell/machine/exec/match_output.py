@@ -6,6 +6,7 @@ import numpy as np
 
 from foretell.arrays import Arrays
 from foretell.machine.kernels import layout
+from foretell.machine.kernels.held import Held
 from foretell.machine.kernels.structs import Nodes, Output
 
 #: So many matches are written before they are put aside: the buffer stays in the cache.
@@ -25,11 +26,19 @@ class MatchOutput:
 
     def _use(self, arrays: Output, finals: int) -> None:
         self.arrays, self._finals = arrays, finals
+        self._held: Held[Output] | None = None
         self._bytes = sum([column.nbytes for column in arrays])
         self._nothing = new_output(0, finals)
 
     def __len__(self) -> int:
         return len(self.arrays.first)
+
+    @property
+    def held(self) -> Held[Output]:
+        """The arrays as kernels take them that are called for each batch."""
+        if self._held is None:
+            self._held = Held(self.arrays)
+        return self._held
 
     @property
     def nbytes(self) -> int:

@@ -17,7 +17,7 @@ from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.filter.template_index import TemplateIndex
 from foretell.machine.exec.batch_columns import BatchColumns
-from foretell.machine.exec.kernel_variants import extent_of, kernel_for
+from foretell.machine.exec.kernel_variants import Extent, extent_of, kernel_for
 from foretell.machine.exec.limits import Limit, RunLedger, enforce_engine_limit, enforce_lane_limit
 from foretell.machine.exec.match_output import MatchOutput, new_output
 from foretell.machine.exec.observation import LazyFurthestRuns, Observation
@@ -27,7 +27,8 @@ from foretell.machine.exec.run_pool import RecordedRuns, RunPool
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.kernels import general, layout, lockstep, longest, strict
-from foretell.machine.kernels.structs import Batch, Lockstep, Nodes, Output, ProbeArrays
+from foretell.machine.kernels.held import Held
+from foretell.machine.kernels.structs import Batch, Nodes, Output, ProbeArrays
 from foretell.machine.matches.exclusions import NO_EXCLUSION
 from foretell.machine.matches.longest import LiveStarts
 from foretell.machine.observe.observer import Probe
@@ -73,8 +74,9 @@ class NfaExecutor:
         """Makes what depends on the NFA alone."""
         self._furthest = new_output(0, self.nfa.finals)  # what a batch shows to the observer, until the next
         self._reverse_scan = ReverseScan(self.nfa)
-        self._extent = extent_of(self.nfa, observed=self.probe is not None)
-        self._unobserved = self._new_probe_arrays(Probe.none(self.pool.time), 0)
+        self._tables = Held(self.nfa.tables)
+        self._extent = extent_of(self.nfa)
+        self._interprets = self._extent is not Extent.PREDICATES and not self.nfa.lockstep
         self._no_matches = _raw_matches(new_output(0, self.nfa.finals), 0, self.nfa, NO_NODES)
 
     @property
@@ -126,7 +128,7 @@ class NfaExecutor:
     def process(self, segment: EventSegment, lane_count: int, now: int | float) -> RawMatches:
         """The matches that the events of a batch complete, and those that time completes by `now`."""
         self.output.prepare()
-        batch = self.columns.batch(segment, self.nfa)
+        batch = self.columns.batch(segment, self.nfa, interprets=self._interprets)
         self.pool.grow_lanes(max(lane_count, self.columns.lists, 1))
         probe = self._probe_arrays(len(segment))
         self.pool.forget_nodes()
@@ -137,11 +139,11 @@ class NfaExecutor:
         found = self.output.take(self.pool.counters)
         matches = _raw_matches(found, segment.base, self.nfa, self.pool.nodes) if len(found.first) else self._no_matches
         self.account()
-        if self.probe is not None:
+        if self.probe is not None and probe is not None:
             self.observation = self._observed(segment, batch.columns.integers, probe, self.probe)
         return matches
 
-    def _run(self, segment: EventSegment, batch: Batch, probe: ProbeArrays) -> int:
+    def _run(self, segment: EventSegment, batch: Batch, probe: ProbeArrays | None) -> int:
         """Have the kernel process all events, and make room where it stops for it; return how many events."""
         count, times = len(segment), segment.events.time.values
         ways = self._ways(batch) if self.nfa.lockstep else None
@@ -157,19 +159,18 @@ class NfaExecutor:
         return done
 
     def _call_kernel(
-        self, first: int, stop: int, batch: Batch, probe: ProbeArrays, ways: NDArray[np.uint8] | None
+        self, first: int, stop: int, batch: Batch, probe: ProbeArrays | None, ways: NDArray[np.uint8] | None
     ) -> int:
         extent = self._extent
-        unobserved = first, stop, self.nfa.tables, batch, self.pool.arrays, self.output.arrays
+        pool = self.pool
+        unobserved = first, stop, self._tables, batch, pool.held, self.output.held
         if self.nfa.kernel.kernel.value is Kernel.LONGEST:
             return int(kernel_for(longest.run_longest, extent)(*unobserved, self.undecided))
         if self.nfa.kernel.kernel.value is Kernel.LONGEST_GENERAL:
             return int(kernel_for(longest.run_longest_events, extent)(*unobserved, self.undecided))
         arguments = *unobserved, probe
         if ways is not None:
-            pool = self.pool
-            steps = Lockstep(self.nfa.waiting, ways, pool.register_slots, pool.flat_registers)
-            return int(kernel_for(lockstep.run_lockstep, extent)(*arguments, steps))
+            return int(kernel_for(lockstep.run_lockstep, extent)(*arguments, pool.steps, ways))
         return int(kernel_for(strict.run_strict if self.nfa.strict else general.run_events, extent)(*arguments))
 
     def _ways(self, batch: Batch) -> NDArray[np.uint8]:
@@ -181,13 +182,11 @@ class NfaExecutor:
 
     # ── the probe ──
 
-    def _probe_arrays(self, rows: int) -> ProbeArrays:
-        """Where the kernel writes what it sees after each event; empty arrays where nobody observes."""
+    def _probe_arrays(self, rows: int) -> ProbeArrays | None:
+        """Where the kernel writes what it sees after each event; None where nobody observes."""
         if self.probe is None:
-            return self._unobserved
-        return self._new_probe_arrays(self.probe, rows)
-
-    def _new_probe_arrays(self, probe: Probe, rows: int) -> ProbeArrays:
+            return None
+        probe = self.probe
         if rows > len(self._furthest.first):
             self._furthest = new_output(rows, self.nfa.finals)
         return ProbeArrays(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from foretell.arrays import Flags, Ints
 from foretell.machine.kernels.structs import Nodes
+from foretell.records import record
 
 #: Chains of no match lead here.
 NO_NODES = Nodes(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int32))
@@ -18,7 +19,7 @@ NO_NODES = Nodes(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.in
 WORK_ON_MATCHES = 16
 
 
-@dataclass(frozen=True)
+@record
 class RawMatches:
     """Columns of matches in the order of their last events; `position` is -1 where time completed the match.
 

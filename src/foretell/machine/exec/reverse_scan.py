@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.machine.exec.kernel_variants import Extent, kernel_for
 from foretell.machine.exec.raw_matches import WORK_ON_MATCHES
 from foretell.machine.kernels import reverse_scan
 from foretell.machine.kernels.layout import (
@@ -132,11 +133,11 @@ class ReverseScan:
             runs, output = pool.arrays, executor.output.arrays
             if done < count:
                 float_slots = output.slots.view(np.float64)
-                done = reverse_scan.make_matches(
+                done = kernel_for(reverse_scan.make_matches, Extent.PREDICATES)(
                     done, tables, batch, runs, output, float_slots, paths, run_ends, scratch
                 )
             if done == count:
-                reverse_scan.leave_runs(tables, batch, runs, paths, run_ends, scratch)
+                kernel_for(reverse_scan.leave_runs, Extent.PREDICATES)(tables, batch, runs, paths, run_ends, scratch)
             if not pool.counters[LACKING]:
                 break
             executor.make_room(batch.base + count)

@@ -15,7 +15,8 @@ from foretell.events.types import Type
 from foretell.machine.exec.match_output import new_nodes
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.kernels import general, layout, run_checks, run_lists
-from foretell.machine.kernels.structs import Lanes, Nodes, Output, Runs, Timers, Values
+from foretell.machine.kernels.held import Held
+from foretell.machine.kernels.structs import Lanes, Lockstep, Nodes, Output, Runs, Timers, Values
 from foretell.plan.lower.program import CompiledNfa
 from foretell.storage.recorded_values import array, indices, require, times
 
@@ -84,7 +85,7 @@ class RunPool:
         """Forgets what was made of the arrays when one of them is another."""
         object.__setattr__(self, name, value)
         if name in _ARRAYS:
-            for made in ("arrays", "flat_registers", "nbytes", "register_slots"):
+            for made in ("arrays", "held", "nbytes", "steps"):
                 self.__dict__.pop(made, None)
 
     @cached_property
@@ -95,15 +96,16 @@ class RunPool:
         return Runs(registers, times, self.free, self.lanes, self.nodes, self.timers, self.counters)
 
     @cached_property
-    def flat_registers(self) -> Values:
-        """All cells in one dimension."""
-        cells = self.cells.reshape(-1)
-        return Values(cells.view(np.float64), cells, self.nulls.reshape(-1))
+    def held(self) -> Held[Runs]:
+        """The same for the kernels that are called for each batch."""
+        return Held(self.arrays)
 
     @cached_property
-    def register_slots(self) -> NDArray[np.uint64]:
-        """The cells of a run that are its registers."""
-        return np.arange(layout.FIRST_SLOT, self.cells.shape[1], dtype=np.uint64)
+    def steps(self) -> Held[Lockstep]:
+        """The same for the lockstep kernel, with the cells of a run that are its registers, and all cells in one
+        dimension."""
+        cells, slots = self.cells.reshape(-1), np.arange(layout.FIRST_SLOT, self.cells.shape[1], dtype=np.uint64)
+        return Held(Lockstep(self.nfa.waiting, slots, Values(cells.view(np.float64), cells, self.nulls.reshape(-1))))
 
     @property
     def in_use(self) -> Ints:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import chain, pairwise
 from typing import Any, Literal
@@ -16,6 +16,7 @@ from foretell.filter.column import Column, concatenate_columns, may_be_null, no_
 from foretell.filter.predicates import EventColumns
 from foretell.machine.input.event_order import deepened
 from foretell.machine.kernels.run_checks import HeldEvents
+from foretell.records import record
 
 #: About what the ID of an event takes, as a Python object.
 _NAME_BYTES = 64
@@ -24,7 +25,7 @@ _NAME_BYTES = 64
 _MOST_SEGMENTS, _LONG_SEGMENT = 24, 1024
 
 
-@dataclass(frozen=True)
+@record
 class EventSegment:
     """Events by ascending position: consecutive ones from `base` on, unless `positions` says where each is.
 
@@ -100,7 +101,7 @@ class EventSegment:
         )
 
 
-@dataclass(frozen=True)
+@record
 class EventBuffer:
     """Segments in order. A batch stays one segment: it is long, and most of it is soon dropped."""
 

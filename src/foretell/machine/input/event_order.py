@@ -8,7 +8,6 @@ among that statement's events; if time completed it, its place begins with an od
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,10 +21,11 @@ from foretell.filter.arrow_conversion import column_from_arrow
 from foretell.filter.column import Column, no_nulls, repeated
 from foretell.filter.predicates import EventColumns
 from foretell.filter.string_dictionary import StringDictionary
+from foretell.records import record
 from foretell.storage.recorded_values import require, times, whole
 
 
-@dataclass(frozen=True)
+@record
 class OrderedInput:
     """Events of one stream, base or derived, with their places (`order`), for the statements that read the stream.
 
@@ -135,10 +135,12 @@ def _events(name: str, loaded: EventBatch, strings: StringDictionary, needed: se
     schema, table = loaded.schema, loaded.table
     assert schema.time is not None
     wanted = {n: kind for n, kind in schema.attributes.items() if n in needed or n == schema.time}
-    count, known, columns = table.num_rows, loaded.numbers, dict[str, Column]()
+    count, numbers, texts, columns = table.num_rows, loaded.known.numbers, loaded.known.texts, dict[str, Column]()
     for attribute, kind in wanted.items():
-        if attribute in known:
-            columns[attribute] = Column(kind, known[attribute], no_nulls(count))
+        if attribute in numbers:
+            columns[attribute] = Column(kind, numbers[attribute], no_nulls(count))
+        elif attribute in texts:
+            columns[attribute] = Column(kind, *strings.encode(texts[attribute]))
         else:
             columns[attribute] = column_from_arrow(table.column(attribute), kind, strings)
     stream = Column(Type.STRING, repeated(strings.code(name), count), no_nulls(count))

@@ -31,16 +31,14 @@ class LagColumns:
         empty = np.zeros(0, np.int64), np.zeros(0, np.bool_)
         self._latest = {lag: self._latest.get(lag, empty) for lag in kept}
 
-    def columns(self, events: EventColumns, lane: Ints, lanes: int, strings: StringDictionary) -> dict[Lagged, Column]:
-        """The lag columns of the events of a batch."""
-        columns: dict[Lagged, Column] = {}
+    def add_columns(self, events: EventColumns, lane: Ints, lanes: int, strings: StringDictionary) -> None:
+        """Adds the lag columns to the events of a batch."""
         for lag in self._latest:
             if lag.distance > 1:
-                value = columns[Lagged(lag.distance - 1, lag.expression)]
+                value = events.earlier[Lagged(lag.distance - 1, lag.expression)]
             else:
                 value = events.evaluate(lag.expression, strings)
-            columns[lag] = self._shifted(lag, value, lane, lanes)
-        return columns
+            events.earlier[lag] = self._shifted(lag, value, lane, lanes)
 
     def _shifted(self, lag: Lagged, value: Column, lane: Ints, lanes: int) -> Column:
         latest, unknown = self._latest[lag]

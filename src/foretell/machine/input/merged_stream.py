@@ -56,11 +56,7 @@ class MergedStream:
         events, count = merged.events, len(merged.order)
         keys = [events.attributes.get(n) or null_column(self._kind(n), count) for n in self.per]
         lane, number = self.lanes.numbered(keys, count)
-        earlier = self.lags.columns(events, lane, len(self.lanes), self.strings)
-        if earlier:
-            events = EventColumns(
-                events.attributes, events.types, events.time, events.start, events.stream, earlier, events.cache
-            )
+        self.lags.add_columns(events, lane, len(self.lanes), self.strings)
         segment = EventSegment(self.positions, events, lane, number, merged.name, merged.order)
         self.positions += count
         self.buffer = self.buffer.extended(segment)

@@ -16,6 +16,7 @@ from typing import Any
 
 from foretell.machine.kernels.actions import apply_updates, code_holds, copy, emit, guard_holds, lacking, started
 from foretell.machine.kernels.decorators import expanded, inlined, kernel
+from foretell.machine.kernels.held import Held
 from foretell.machine.kernels.layout import (
     ANY,
     ASLEEP,
@@ -354,14 +355,20 @@ def advance_runs(
 
 @kernel
 def run_events(
-    first: int, stop: int, tables: NfaTables, batch: Batch, runs: Runs, output: Output, probe: ProbeArrays
+    first: int,
+    stop: int,
+    nfa: Held[NfaTables],
+    batch: Batch,
+    pool: Held[Runs],
+    matches: Held[Output],
+    probe: ProbeArrays | None,
 ) -> Any:
     """Process the events `first` to `stop` of a batch, in order; return where it stopped.
 
     Where events are simultaneous, an instant ends with the first later event of the lane.
     """
+    tables, runs, output = nfa.value, pool.value, matches.value
     events, lanes, counters, fan = batch.events, runs.lanes, runs.counters, tables.fan
-    observed = probe.configurations.size > 0
     for row in range(U(first), U(stop)):
         lane = events.lane[row]
         starting = tables.begins == NONE or events.predicates[tables.begins, row] != 0
@@ -381,7 +388,7 @@ def run_events(
             return S(row)
 
         fresh = advance_runs(starting, lane, row, tables, batch, runs, output)
-        if observed:
+        if probe is not None:
             place = lane if probe.key == NONE else U(batch.columns.integers[probe.key, row])
             probe_states(row, lane, place, time, probe, tables, runs)
         if fresh != NONE and lanes.lengths[lane] > lanes.limits[lane]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from foretell.machine.kernels.actions import aggregate, copy, lacking, open_fan
 from foretell.machine.kernels.decorators import inlined, kernel
+from foretell.machine.kernels.held import Held
 from foretell.machine.kernels.layout import (
     CHAIN,
     COUNT,
@@ -232,13 +233,17 @@ def _begin(
 
 @kernel
 def run_lockstep(
-    first: int, stop: int, tables: NfaTables, batch: Batch, runs: Runs, output: Output, probe: ProbeArrays,
-    lockstep: Lockstep,
+    first: int, stop: int, nfa: Held[NfaTables], batch: Batch, pool: Held[Runs], matches: Held[Output],
+    probe: ProbeArrays | None, steps: Held[Lockstep], ways: Array,
 ) -> Any:  # fmt: skip
-    """Process the events `first` to `stop` of a batch, in order; return where it stopped (see general.run_events)."""
+    """Process the events `first` to `stop` of a batch, in order; return where it stopped (see general.run_events).
+
+    `ways` has the edge that each event takes the runs of each waiting state along: [state, row].
+    """
+    tables, runs, output = nfa.value, pool.value, matches.value
+    lockstep = steps.value
     events, lanes, counters, fan = batch.events, runs.lanes, runs.counters, tables.fan
     waiting, flat = lockstep.waiting, lockstep.registers
-    observed = probe.configurations.size > 0
     most = counters[LONGEST] * fan.runs + fan.starts
     for row in range(U(first), U(stop)):
         lane = events.lane[row]
@@ -262,7 +267,7 @@ def run_lockstep(
                 if run == NONE:
                     continue
                 lanes.heads[lane, state] = NONE
-                way = U(lockstep.ways[i, row])
+                way = U(ways[i, row])
                 if way == SEVERAL:
                     way, added = _hand_on_copies(run, state, lane, row, tables, batch, runs, output, flat)
                     count += added
@@ -274,7 +279,7 @@ def run_lockstep(
             for start in range(U(tables.starts.size)):
                 count += _begin(tables.starts[start], lane, row, tables, batch, runs, output, lockstep)
         lanes.lengths[lane] = count
-        if observed:
+        if probe is not None:
             probe_states(row, lane, lane, events.time[row], probe, tables, runs)
         if count > counters[LONGEST]:
             counters[LONGEST] = count

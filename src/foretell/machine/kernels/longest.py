@@ -12,6 +12,7 @@ from typing import Any
 from foretell.machine.kernels.actions import lacking, open_fan
 from foretell.machine.kernels.decorators import inlined, kernel
 from foretell.machine.kernels.general import advance_runs, new_runs
+from foretell.machine.kernels.held import Held
 from foretell.machine.kernels.layout import (
     COUNTED,
     CROWDED,
@@ -77,13 +78,14 @@ def _end_later_starts(run: Any, first: Any, runs: Runs) -> Any:
 
 @kernel
 def run_longest(
-    first: int, stop: int, tables: NfaTables, batch: Batch, runs: Runs, output: Output, undecided: Array
+    first: int, stop: int, nfa: Held[NfaTables], batch: Batch, pool: Held[Runs], matches: Held[Output], undecided: Array
 ) -> Any:
     """Process the events `first` to `stop` of a batch, in order; return where it stopped (see general.run_events).
 
     `undecided` marks the lanes with a match that a run with an earlier first event may still exclude: there no run ends
     before its time, because it is not known which match is taken.
     """
+    tables, runs, output = nfa.value, pool.value, matches.value
     cells, lanes, counters = runs.registers.integers, runs.lanes, runs.counters
     for row in range(U(first), U(stop)):
         lane = batch.events.lane[row]
@@ -163,9 +165,10 @@ def _end_later_starts_of_lane(lane: Any, first: Any, runs: Runs) -> None:
 
 @kernel
 def run_longest_events(
-    first: int, stop: int, tables: NfaTables, batch: Batch, runs: Runs, output: Output, undecided: Array
+    first: int, stop: int, nfa: Held[NfaTables], batch: Batch, pool: Held[Runs], matches: Held[Output], undecided: Array
 ) -> Any:
     """The same as `run_longest` with operators that pass over events, where lists are by lane."""
+    tables, runs, output = nfa.value, pool.value, matches.value
     events, lanes, counters, fan = batch.events, runs.lanes, runs.counters, tables.fan
     for row in range(U(first), U(stop)):
         lane = events.lane[row]

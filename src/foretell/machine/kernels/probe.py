@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from foretell.machine.kernels.actions import emit
-from foretell.machine.kernels.decorators import expanded, inlined, kernel
+from foretell.machine.kernels.decorators import expanded, inlined
 from foretell.machine.kernels.hash_table import slot_of
 from foretell.machine.kernels.layout import (
     ALIVE,
@@ -154,17 +154,3 @@ def probe_states(row: Any, lane: Any, place: Any, time: Any, probe: ProbeArrays,
 
 
 # ── in place of probes where nobody observes ──
-
-
-@kernel
-def unneeded_lane_probe(row: Any, lane: Any, run: Any, probe: ProbeArrays, finals: Array, runs: Runs) -> None:
-    if probe.configurations.size > 0:
-        raise ValueError("the kernel was compiled without probes, which an observer needs")
-
-
-@kernel
-def unneeded_state_probe(
-    row: Any, lane: Any, place: Any, time: Any, probe: ProbeArrays, tables: NfaTables, runs: Runs
-) -> None:
-    if probe.configurations.size > 0:
-        raise ValueError("the kernel was compiled without probes, which an observer needs")

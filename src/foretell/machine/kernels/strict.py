@@ -9,6 +9,7 @@ from typing import Any
 
 from foretell.machine.kernels.actions import apply_updates, code_holds, copy, emit, lacking, open_fan, started
 from foretell.machine.kernels.decorators import expanded, inlined, kernel
+from foretell.machine.kernels.held import Held
 from foretell.machine.kernels.layout import (
     COUNTED,
     CROWDED,
@@ -107,11 +108,17 @@ def advance_lane(
 
 @kernel
 def run_strict(
-    first: int, stop: int, tables: NfaTables, batch: Batch, runs: Runs, output: Output, probe: ProbeArrays
+    first: int,
+    stop: int,
+    nfa: Held[NfaTables],
+    batch: Batch,
+    pool: Held[Runs],
+    matches: Held[Output],
+    probe: ProbeArrays | None,
 ) -> Any:
     """Process the events `first` to `stop` of a batch, in order; return where it stopped (see general.run_events)."""
+    tables, runs, output = nfa.value, pool.value, matches.value
     lanes, counters = runs.lanes, runs.counters
-    observed = probe.configurations.size > 0
     for row in range(U(first), U(stop)):
         lane = batch.events.lane[row]
         run = U(lanes.heads[lane, 0])
@@ -131,7 +138,7 @@ def run_strict(
         fresh, count = advance_lane(run, starting, lane, row, tables, batch, runs, output)
         lanes.heads[lane, 0] = fresh
         lanes.lengths[lane] = count
-        if observed:
+        if probe is not None:
             probe_lane(row, lane, fresh, probe, tables.finals, runs)
         if count > counters[LONGEST]:
             counters[LONGEST] = count

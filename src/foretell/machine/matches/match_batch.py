@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -18,9 +18,10 @@ from foretell.machine.input.event_buffer import EventBuffer
 from foretell.machine.matches.bound_events import BoundEvents
 from foretell.machine.matches.event_chains import Gaps, chained_events, gather_events
 from foretell.plan.lower.post_match import PositionSource, PostMatchPlan
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class MatchBatch:
     """Raw matches with the plan, the events and the parameters that give them a meaning.
 

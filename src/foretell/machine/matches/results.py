@@ -22,6 +22,7 @@ from foretell.machine.matches.bound_events import BoundEvents
 from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.rendering import column_scalar
 from foretell.plan.result_schema import ResultSchema
+from foretell.records import record
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class ForecastColumns:
 _RESULT_BYTES = 16
 
 
-@dataclass(frozen=True)
+@record
 class ResultBatch:
     """Matches or, with `forecasts`, forecasts of one subscription or of one row of a template.
 
@@ -195,7 +196,7 @@ class ResultBatch:
         return value
 
 
-@dataclass(frozen=True)
+@record
 class ResultPiece:
     """The results of a slice of the events. No result of a later piece ends before the time `settled`."""
 

@@ -20,7 +20,6 @@ from foretell.filter.predicates import EventColumns
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.machine.kernels.layout import (
     EDGE_TARGET,
-    NONE,
     RUN_BEGAN,
     STATE_EDGES,
     STATE_EDGES_STOP,
@@ -141,11 +140,6 @@ class Probe:
             amounts=amounts.astype(np.float64 if nfa.time is Type.FLOAT else np.int64),
             parts=decompose(plan.subscription, plan.automaton),
         )
-
-    @classmethod
-    def none(cls, time: Any) -> Probe:
-        empty = np.zeros(0, np.uint64)
-        return cls(bits=empty, key=int(NONE), limits=empty.reshape(0, 2), amounts=np.zeros(0, time))
 
 
 def state_bits(nfa: CompiledNfa) -> Words:

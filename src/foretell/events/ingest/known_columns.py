@@ -1,0 +1,38 @@
+"""Columns that a reader has looked at, so that nobody converts them or looks for the same again."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.arrays import Times
+from foretell.events.ingest.raw_columns import ArrowArray
+
+
+class TimeSpan(NamedTuple):
+    """The first and the last of some times, which may be in any order."""
+
+    earliest: int | float
+    latest: int | float
+
+
+def span_of(times: Times) -> TimeSpan:
+    """The span of one or more times; NaN where one of them is."""
+    if len(times) == 1:
+        only = times[0].item()
+        return TimeSpan(only, only)
+    return TimeSpan(np.minimum.reduce(times).item(), np.maximum.reduce(times).item())
+
+
+class KnownColumns:
+    """Columns that the reader has looked at: INT and FLOAT columns without NULL and NaN as `numbers`, columns of texts
+    in one chunk, and the span of all times."""
+
+    __slots__ = ("numbers", "span", "texts")
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, NDArray[Any]] = {}
+        self.texts: dict[str, ArrowArray] = {}
+        self.span: TimeSpan | None = None
