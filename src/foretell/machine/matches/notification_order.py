@@ -98,9 +98,9 @@ class NotificationIndex:
             return by
         # Those that are equal so far lie side by side. The numbers of such groups keep them apart.
         among = np.flatnonzero(tied | np.append(tied[1:], False))
-        group, some = np.cumsum(~tied)[among], self.only(by[among])
-        after = sort_columns([some._id_ranks(), some._key_ranks()], len(some))
-        by[among] = by[among][merge_sort(sort_columns([group], len(some)), some._event_ranges(), after)]
+        group, alike = np.cumsum(~tied)[among], self.only(by[among])
+        after = sort_columns([alike._id_ranks(), alike._key_ranks()], len(alike))
+        by[among] = by[among][merge_sort(sort_columns([group], len(alike)), alike._event_ranges(), after)]
         return by
 
     def _first_events(self) -> Ints:
