@@ -10,6 +10,8 @@ from typing import Any, Protocol, TypeVar, cast
 
 import numba
 
+from foretell.machine.kernels.dispatchers import KernelDispatcher
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -21,7 +23,9 @@ class Decorator(Protocol):
 
 def _njit(**options: Any) -> Decorator:
     def decorate(function: Function) -> Function:
-        return cast(Function, numba.njit(error_model="numpy", boundscheck=False, **options)(function))
+        if numba.config.DISABLE_JIT:
+            return function
+        return cast(Function, KernelDispatcher(function, {"nopython": True, "error_model": "numpy", "boundscheck": False, **options}))
 
     return decorate
 
