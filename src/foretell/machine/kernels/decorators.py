@@ -21,11 +21,13 @@ class Decorator(Protocol):
     def __call__(self, function: Function, /) -> Function: ...
 
 
+_config: Any = numba.config  # its names are not in the type hints
+_OPTIONS: dict[str, Any] = {"nopython": True, "error_model": "numpy", "boundscheck": False}
+
+
 def _njit(**options: Any) -> Decorator:
     def decorate(function: Function) -> Function:
-        if numba.config.DISABLE_JIT:
-            return function
-        return cast(Function, KernelDispatcher(function, {"nopython": True, "error_model": "numpy", "boundscheck": False, **options}))
+        return function if _config.DISABLE_JIT else cast(Function, KernelDispatcher(function, _OPTIONS | options))
 
     return decorate
 

@@ -1,7 +1,7 @@
 """Dispatchers of kernels: a kernel that another one calls is compiled as a part of it, and optimised only there.
 
-Numba compiles each function to machine code with two wrappers for Python, also those that no Python code calls, and
-again with each of its callers. Half of the first start went into that.
+Numba optimises each function and makes machine code and two wrappers of it, also if Python never calls it, and does so
+again within each of its callers. Half of the first start went into that.
 """
 
 from __future__ import annotations
