@@ -8,11 +8,12 @@ import pytest
 
 from foretell.engine.planning import start_runtime
 from foretell.jit import callees_of, kernel, with_callees
-from foretell.machine.exec import nfa_executor
-from foretell.machine.exec.kernel_variants import Extent, extent_of, kernel_for
-from foretell.machine.kernels import actions, functions, general, lockstep, strict
+from foretell.machine.exec import arrival_executor, nfa_executor
+from foretell.machine.exec.kernel_variants import Extent, extent_of, extent_of_arrivals, kernel_for
+from foretell.machine.kernels import actions, arrival_walk, functions, general, lockstep, strict
+from foretell.plan.lower.arrivals import ArrivalPlan
 from foretell.plan.lower.program import CompiledNfa
-from tests.engine_pair import EnginePair
+from tests.engine_pair import EnginePair, comparable_rows
 
 STREAM = "STREAM s (k STRING, v FLOAT, name STRING, t INT) TIME t;\n"
 EVENTS = {"s": [{"t": n, "k": "a", "v": float(n % 3), "name": "x"} for n in range(6)]}
@@ -93,6 +94,34 @@ def nfa_of(statement: str, monkeypatch: pytest.MonkeyPatch) -> CompiledNfa:
 def test_what_a_plan_reaches(statement: str, extent: Extent, monkeypatch: pytest.MonkeyPatch) -> None:
     nfa = nfa_of(statement, monkeypatch)
     assert extent_of(nfa) is extent
+
+
+@pytest.mark.parametrize(
+    ("statement", "extent"),
+    [
+        ("SUBSCRIBE m FROM s PER k MATCH a ; b WITHIN 9 DEFINE a AS v < 2, b AS v > 1", Extent.PREDICATES),
+        ("SUBSCRIBE m FROM s PER k MATCH a ; b WITHIN 9 DEFINE b AS v > a.v", Extent.PREDICATES),
+        ("SUBSCRIBE m FROM s PER k MATCH a ; b WITHIN 9 DEFINE b AS v + a.v > 1", Extent.CONDITIONS),
+        ("SUBSCRIBE m FROM s PER k MATCH a ; b WITHIN 9 DEFINE b AS v > sqrt(a.v + v)", Extent.ALL),
+    ],
+)
+def test_what_arrival_lists_reach(statement: str, extent: Extent, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[Extent] = []
+
+    def noted(plan: ArrivalPlan) -> Extent:
+        found.append(extent_of_arrivals(plan))
+        return found[-1]
+
+    monkeypatch.setattr(arrival_executor, "extent_of_arrivals", noted)
+    pair = EnginePair(STREAM + statement, EVENTS)
+    assert comparable_rows(pair.embedded()) == comparable_rows(pair.reference()) != []
+    assert set(found) == {extent}
+
+
+def test_arrival_lists_have_no_more_than_a_plan_reaches() -> None:
+    plain = kernel_for(arrival_walk.run_arrivals, Extent.PREDICATES)
+    assert not callees_of(plain) & {arrival_walk.evaluate, functions.run_function}
+    assert kernel_for(arrival_walk.run_arrivals, Extent.ALL) is arrival_walk.run_arrivals
 
 
 def test_variants_have_no_more_than_a_plan_reaches() -> None:

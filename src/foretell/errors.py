@@ -12,7 +12,6 @@ The message says what failed, the caret shows where, the hint says what to do:
 
 from __future__ import annotations
 
-import difflib
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -221,6 +220,8 @@ def closest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
         # Two letters exchanged is the most common typing error, and the one that difflib rates worst.
         if len(other) > 2 and sorted(other) == sorted(folded):
             return by_folded[other]
+    import difflib  # most processes suggest nothing
+
     close = difflib.get_close_matches(folded, by_folded, n=1, cutoff=cutoff)
     return by_folded[close[0]] if close else ""
 

@@ -105,7 +105,7 @@ def _replaced(dispatcher: Any, known: dict[Any, Any], suffix: str) -> Any:
     )
     clone.__qualname__ = function.__qualname__ + suffix
     clone.__module__ = function.__module__
-    known[dispatcher] = _jit(**dispatcher.targetoptions)(clone)
+    known[dispatcher] = type(dispatcher)(clone, dispatcher.targetoptions)
     _attach_cache(known[dispatcher])
     return known[dispatcher]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from foretell.engine.input_registry import InputRegistry
@@ -226,7 +226,7 @@ class Deployment:
             checked = CheckedProgram(checker.streams, self._check(checker), checker.ranks)
             tables = {name: table.template() for name, table in self.tables.items()}
             try:
-                runtime = start_runtime(checked, tables, self.settings.limits, self.settings.forecasts)
+                runtime = start_runtime(checked, tables, self.settings.limits, self.settings.forecasts())
             except UnsupportedError as error:
                 raise _not_in_engine(error) from None
             buffer = ReorderBuffer({name: inputs.lateness(name) for name in inputs.schemas})
@@ -247,7 +247,7 @@ class Deployment:
             tables,
             lambda text: _rechecked(checker, text),
             self.settings.limits,
-            replace(self.settings.forecasts, ignore_snapshot=reset_forecasts),
+            self.settings.forecasts(ignore_snapshot=reset_forecasts),
         )
         lateness = {name: self.inputs.lateness(name) for name in self.inputs.schemas}
         buffer = ReorderBuffer.restore(lateness, state["waiting"], self.inputs.schemas)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from typing import TYPE_CHECKING
 
 from foretell.arguments.input_settings import as_input_settings
 from foretell.arguments.limits import as_limits
@@ -30,9 +31,6 @@ from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.reader import reading_notes
 from foretell.events.reorder_buffer import LateEvents
 from foretell.events.types import Scalar, Type, format_time
-from foretell.forecast.chain.match_interval import IntervalRequest
-from foretell.forecast.online.factory import untrained_notes
-from foretell.forecast.online.outlook import Outlooks, outlooks
 from foretell.language import tree
 from foretell.language.printer import horizon_text
 from foretell.language.statement_registry import StatementRegistry
@@ -42,6 +40,9 @@ from foretell.machine.exec.limits import Limits
 from foretell.machine.matches.results import ResultBatch
 from foretell.notify.notifications import Notifications
 from foretell.notify.ordered_notifications import to_notifications
+
+if TYPE_CHECKING:
+    from foretell.forecast.online.outlook import Outlooks
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class Engine(Viewed):
         registry = StatementRegistry(as_subscriptions(subscriptions))
         settings = EngineSettings.of(limits, model, learning)
         #: Notes on the subscriptions with FORECAST that the model was not trained for.
-        self.untrained = untrained_notes(settings.model, registry.subscriptions())
+        self.untrained = settings.untrained_notes(registry.subscriptions())
         inputs = InputRegistry(registry, as_input_settings(time, read))
         self._use = ExclusiveUse()
         self._deployment = Deployment(registry, inputs, live_tables(registry.templates, as_tables(tables)), settings)
@@ -257,6 +258,9 @@ class Engine(Viewed):
 
         The intervals contain the next match with this `confidence`; they look `reach` times as far as the FORECAST.
         """
+        from foretell.forecast.chain.match_interval import IntervalRequest
+        from foretell.forecast.online.outlook import Outlooks, outlooks
+
         asked = IntervalRequest(confidence, reach)
         horizon = horizon_text(self._forecast_clause(name))
         pipeline = self._deployment.pipeline

@@ -5,14 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from foretell.arguments.limits import as_limits
 from foretell.arguments.model import as_learning, as_model
-from foretell.forecast.online.factory import ForecasterFactory
+from foretell.language import tree
+from foretell.language.checked import CheckedSubscription
+from foretell.language.subscriptions import Subscriptions
 from foretell.learn.model import Model
 from foretell.learn.settings import Learning
 from foretell.machine.exec.limits import Limits
+from foretell.machine.observe.observer import Observer
+from foretell.plan.match_plan import StatementPlan
+
+if TYPE_CHECKING:
+    from foretell.forecast.online.factory import ForecasterFactory
 
 
 @dataclass(frozen=True)
@@ -27,9 +35,17 @@ class EngineSettings:
     def of(cls, limits: object, model: object, learning: object) -> EngineSettings:
         return cls(as_limits(limits), as_model(model), as_learning(learning))
 
-    @property
-    def forecasts(self) -> ForecasterFactory:
-        return ForecasterFactory(self.model.subscriptions, self.learning)
+    def forecasts(self, *, ignore_snapshot: bool = False) -> LazyForecasters:
+        """The factory of forecasters; see ForecasterFactory."""
+        return LazyForecasters(self.model, self.learning, ignore_snapshot)
+
+    def untrained_notes(self, program: Subscriptions) -> tuple[str, ...]:
+        """Notes on the subscriptions with FORECAST that the model was not trained for."""
+        if not any(isinstance(s, tree.Subscription) and s.forecast is not None for s in program.program.statements):
+            return ()
+        from foretell.forecast.online.factory import untrained_notes
+
+        return untrained_notes(self.model, program)
 
     def state(self) -> dict[str, Any]:
         """All but the limits, which depend on the computer that an engine runs on."""
@@ -47,3 +63,27 @@ class EngineSettings:
         if learning is None and before is not None:
             learning = Learning.from_json(json.loads(before))
         return cls(limits, model, learning)
+
+
+@dataclass
+class LazyForecasters:
+    """A ForecasterFactory that is loaded with the first statement that has FORECAST."""
+
+    model: Model
+    learning: Learning | None
+    ignore_snapshot: bool
+
+    def observes(self, subscription: CheckedSubscription) -> bool:
+        return subscription.tree.forecast is not None
+
+    def attributes(self, subscription: CheckedSubscription) -> set[str]:
+        return self._factory.attributes(subscription) if self.observes(subscription) else set()
+
+    def observer(self, statement: StatementPlan) -> Observer | None:
+        return self._factory.observer(statement) if self.observes(statement.subscription) else None
+
+    @cached_property
+    def _factory(self) -> ForecasterFactory:
+        from foretell.forecast.online.factory import ForecasterFactory
+
+        return ForecasterFactory(self.model.subscriptions, self.learning, self.ignore_snapshot)

@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from foretell.events.notification import Notification
 from foretell.events.types import Type
@@ -26,6 +25,8 @@ from foretell.notify.lazy_notifications import LazyNotifications
 from foretell.notify.row_encoder import TIME_TYPES, common_time_type, to_json, to_table
 
 if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
     from foretell.notify.typed_columns import TypedNotifications
 
 #: Rows that are decoded and written at once, and rows of a group in Parquet, at least.
@@ -191,6 +192,8 @@ class ParquetWriter(_DraftWriter):
 
     def _write_group(self) -> None:
         if self._writer is None:
+            import pyarrow.parquet as pq  # it loads clients of file systems
+
             self._writer = pq.ParquetWriter(self._draft.stream, self._kept[0].schema)
         self._writer.write_table(pa.concat_tables(self._kept))
         self._kept = []
@@ -199,6 +202,8 @@ class ParquetWriter(_DraftWriter):
         self._kept = [_as(kept, schema) for kept in self._kept]
         if self._writer is None:
             return
+        import pyarrow.parquet as pq
+
         self._writer.close()
         with self._draft.begun_again() as contents:
             self._writer = pq.ParquetWriter(self._draft.stream, schema)

@@ -13,7 +13,6 @@ import pyarrow as pa
 from foretell.errors import InputError
 from foretell.events.ingest.arrow_columns import arrow_source, combine_tables
 from foretell.events.ingest.compression import compression_of, decompressed
-from foretell.events.ingest.csv_reader import read_csv
 from foretell.events.ingest.encodings import Utf8Files
 from foretell.events.ingest.folder_columns import with_folder_columns
 from foretell.events.ingest.input_files import (
@@ -31,12 +30,10 @@ from foretell.events.ingest.input_files import (
 )
 from foretell.events.ingest.json_lines import read_dicts, read_json_lines
 from foretell.events.ingest.nested_paths import roots_of
-from foretell.events.ingest.parquet_files import read_parquet
 from foretell.events.ingest.period_columns import with_start_times
 from foretell.events.ingest.raw_columns import RawTable
 from foretell.events.ingest.read_notes import gathered_notes
 from foretell.events.ingest.read_options import DEFAULT_OPTIONS, ReadOptions
-from foretell.events.ingest.text_lines import read_text_lines
 from foretell.progress import BYTES, begin_stage
 
 
@@ -116,6 +113,8 @@ def _read_path(source: str | os.PathLike[str], wanted: frozenset[str] | None, op
 def read_listing(listing: InputFiles, wanted: frozenset[str] | None, options: ReadOptions) -> RawTable:
     """Read all rows of files."""
     if listing.format == PARQUET:
+        from foretell.events.ingest.parquet_files import read_parquet
+
         raw = combine_tables([read_parquet(file.path, wanted) for file in listing.files])
     else:
         plain = all(compression_of(file.path) is None for file in listing.files)
@@ -135,10 +134,22 @@ def _read(
     listing: InputFiles, contents: Iterable[tuple[str, bytes]], wanted: frozenset[str] | None, options: ReadOptions
 ) -> RawTable:
     if listing.format == PARQUET:
+        from foretell.events.ingest.parquet_files import read_parquet
+
         return combine_tables([read_parquet(name, wanted, content) for name, content in contents])
     texts = Utf8Files(contents, options.encoding)
-    if listing.format == TEXT:
-        raw = read_text_lines(texts, wanted, options.pattern)
-    else:
-        raw = read_csv(texts, wanted, options) if listing.format == CSV else read_json_lines(texts, wanted)
+    raw = _read_texts(listing.format, texts, wanted, options)
     return replace(raw, notes=(*listing.notes, *texts.notes, *raw.notes))
+
+
+def _read_texts(kind: str, texts: Utf8Files, wanted: frozenset[str] | None, options: ReadOptions) -> RawTable:
+    """The rows of text files. The readers of CSV and of other lines are loaded with the first such file."""
+    if kind == TEXT:
+        from foretell.events.ingest.text_lines import read_text_lines
+
+        return read_text_lines(texts, wanted, options.pattern)
+    if kind == CSV:
+        from foretell.events.ingest.csv_reader import read_csv
+
+        return read_csv(texts, wanted, options)
+    return read_json_lines(texts, wanted)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from foretell.errors import InputError
 from foretell.events.ingest.arrow_columns import ArrowSource, arrow_source
@@ -16,10 +15,15 @@ from foretell.events.ingest.file_systems import file_system, reading, scheme_of
 from foretell.events.ingest.input_files import read_input
 from foretell.events.ingest.nested_paths import roots_of
 
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
 
 @contextmanager
 def parquet_file(path: str, content: bytes | None = None, **options: Any) -> Iterator[pq.ParquetFile]:
     """A Parquet file, which may be in memory; its errors name it."""
+    import pyarrow.parquet as pq  # it loads clients of file systems
+
     with reading(path):
         try:
             with pq.ParquetFile(_source(path, content), **options) as file:

@@ -18,6 +18,7 @@ from foretell.machine.exec.arrival_batch import ArrivalBatch, ArrivalColumns
 from foretell.machine.exec.arrival_lists import ListHeads
 from foretell.machine.exec.arrival_ring import ArrivalRing, RecordedArrivals
 from foretell.machine.exec.batch_columns import bytecode, new_stack
+from foretell.machine.exec.kernel_variants import extent_of_arrivals, kernel_for
 from foretell.machine.exec.limits import Limit, RunLedger
 from foretell.machine.exec.raw_matches import NO_NODES, WORK_ON_MATCHES, RawMatches
 from foretell.machine.input.event_buffer import EventSegment
@@ -77,6 +78,7 @@ class ArrivalExecutor:
         self.lists = ListHeads(self._last, gaps, keyed=self._columns.keyed)
         at, floors = np.zeros(self._last, np.int64), np.zeros(self._last, np.int64)
         self._search = Search(at, floors, np.zeros(len(finals), np.int64))
+        self._kernel = kernel_for(arrival_walk.run_arrivals, extent_of_arrivals(self.plan))
         slots = np.zeros((1, self.plan.slots), np.int64)
         self._slots = Values(slots.view(np.float64), slots, np.ones((1, self.plan.slots), np.uint8))
 
@@ -150,7 +152,7 @@ class ArrivalExecutor:
         )
         counters[MATCHES] = 0
         while done < count:
-            done = arrival_walk.run_arrivals(
+            done = self._kernel(
                 done,
                 count,
                 self.ledger.limits.lane,

@@ -19,13 +19,15 @@ import numpy as np
 
 from foretell.arrays import Ints
 from foretell.jit import callees_of, with_callees
-from foretell.machine.kernels import actions, functions, layout
+from foretell.machine.kernels import actions, arrival_walk, functions, layout
 from foretell.machine.kernels.decorators import Function
 from foretell.machine.kernels.opcodes import FUNCTIONS, Op
 from foretell.machine.kernels.structs import NfaTables
+from foretell.plan.lower.arrivals import ArrivalPlan
+from foretell.plan.lower.bytecode import LinkedCode
 from foretell.plan.lower.program import CompiledNfa
 
-#: Conditions of one such operation need no interpreter (see actions.code_holds).
+#: Conditions of one such operation need no interpreter (see actions.code_holds; arrival_walk has the same).
 _ON_THE_SPOT = (Op.COMPARE_COLUMN_SLOT_F, Op.COMPARE_COLUMN_SLOT_I)
 
 
@@ -38,9 +40,18 @@ class Extent(IntEnum):
 
 
 def extent_of(nfa: CompiledNfa) -> Extent:
-    ops, spans = nfa.code.code.ops[:, 0], _guard_spans(nfa.tables)
     computes = (nfa.tables.updates[:, layout.UPDATE_KIND] == layout.COMPUTE).any()
-    if computes or np.isin(ops, list(FUNCTIONS)).any():
+    return Extent.ALL if computes else _extent_of_code(nfa.code, _guard_spans(nfa.tables))
+
+
+def extent_of_arrivals(plan: ArrivalPlan) -> Extent:
+    return _extent_of_code(plan.code, np.concatenate([plan.tables.entry_spans, plan.tables.join_spans]))
+
+
+def _extent_of_code(linked: LinkedCode, spans: Ints) -> Extent:
+    """The extent of code whose conditions have these spans: the first operation and the one after the last."""
+    ops = linked.code.ops[:, 0]
+    if np.isin(ops, list(FUNCTIONS)).any():
         return Extent.ALL
     sizes = spans[:, 1] - spans[:, 0]
     on_the_spot = np.isin(ops[spans[sizes == 1, 0]], _ON_THE_SPOT).all() and (sizes <= 1).all()
@@ -75,7 +86,10 @@ def _without(kernel: Function, parts: tuple[str, ...]) -> Function:
 
 
 _STUBS: Mapping[str, Mapping[Any, Any]] = {
-    "conditions": {actions.evaluate: actions.unneeded_condition},
+    "conditions": {
+        actions.evaluate: actions.unneeded_condition,
+        arrival_walk.evaluate: arrival_walk.unneeded_condition,
+    },
     "values": {actions.compute: actions.unneeded_value},
     "functions": {functions.run_function: functions.unneeded_function},
 }

@@ -10,6 +10,8 @@ from typing import Any, Protocol, TypeVar, cast
 
 import numba
 
+from foretell.machine.kernels.dispatchers import KernelDispatcher
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -19,9 +21,13 @@ class Decorator(Protocol):
     def __call__(self, function: Function, /) -> Function: ...
 
 
+_config: Any = numba.config  # its names are not in the type hints
+_OPTIONS: dict[str, Any] = {"nopython": True, "error_model": "numpy", "boundscheck": False}
+
+
 def _njit(**options: Any) -> Decorator:
     def decorate(function: Function) -> Function:
-        return cast(Function, numba.njit(error_model="numpy", boundscheck=False, **options)(function))
+        return function if _config.DISABLE_JIT else cast(Function, KernelDispatcher(function, _OPTIONS | options))
 
     return decorate
 
