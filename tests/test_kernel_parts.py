@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from foretell.jit import compiled, inlined, kernel
+from foretell.machine.kernels import decorators
 
 
 @inlined
@@ -47,3 +48,12 @@ def test_a_part_can_be_called_from_python_as_well() -> None:
     assert _sum(np.arange(3), 0) == 3
     with pytest.raises(ValueError, match="a number is too small"):
         _sum(np.arange(3), 2)
+
+
+def test_kernels_that_were_compiled_in_another_way_are_outdated(monkeypatch: pytest.MonkeyPatch) -> None:
+    cached: Any = kernel(_sum.py_func)  # type: ignore[attr-defined]
+    again: Any = kernel(_sum.py_func)  # type: ignore[attr-defined]
+    other: Any = kernel(_sum.py_func)  # type: ignore[attr-defined]
+    assert cached._cache._stamp == again._cache._stamp
+    monkeypatch.setattr(decorators, "COMPILATION", decorators.COMPILATION + 1)
+    assert cached._cache._stamp != other._cache._stamp

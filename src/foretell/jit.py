@@ -158,7 +158,7 @@ class _DiskCache(_Cache):
 
     @cached_property
     def _stamp(self) -> str:
-        versions = numba.__version__, llvmlite.__version__, np.__version__
+        versions = str(decorators.COMPILATION), numba.__version__, llvmlite.__version__, np.__version__
         return digest([*versions, *compilation_inputs(self._dispatcher, set())])
 
     def _key(self, sig: Any, codegen: Any) -> str:

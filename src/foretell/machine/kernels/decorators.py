@@ -21,6 +21,9 @@ class Decorator(Protocol):
     def __call__(self, function: Function, /) -> Function: ...
 
 
+#: Counts the ways of compiling (see dispatchers): kernels in the disk cache that were compiled in another are outdated.
+COMPILATION = 1
+
 _config: Any = numba.config  # its names are not in the type hints
 _OPTIONS: dict[str, Any] = {"nopython": True, "error_model": "numpy", "boundscheck": False}
 
