@@ -51,9 +51,8 @@ def test_a_part_can_be_called_from_python_as_well() -> None:
 
 
 def test_kernels_that_were_compiled_in_another_way_are_outdated(monkeypatch: pytest.MonkeyPatch) -> None:
-    cached: Any = kernel(_sum.py_func)  # type: ignore[attr-defined]
-    again: Any = kernel(_sum.py_func)  # type: ignore[attr-defined]
-    other: Any = kernel(_sum.py_func)  # type: ignore[attr-defined]
+    summed: Any = _sum
+    cached, again, other = (kernel(summed.py_func) for _ in range(3))
     assert cached._cache._stamp == again._cache._stamp
     monkeypatch.setattr(decorators, "COMPILATION", decorators.COMPILATION + 1)
     assert cached._cache._stamp != other._cache._stamp

@@ -33,8 +33,9 @@ from foretell.storage.recorded_values import indices, instant, require
 _WORK_ON_WAITING = 3
 
 #: After so many events and matches the memory of a group is counted anew, which takes some hundred microseconds. Where
-#: there is much room it is later: when they may have filled a part of it, with so many bytes for each at most.
-ACCOUNTED_EVENTS, _ROOM_PART, _EVENT_BYTES = 4096, 16, 1024
+#: there is much room it is later: when they may have filled a part of it, with so many bytes for each. Events of very
+#: many columns take more, so there is a most, too.
+ACCOUNTED_EVENTS, _ROOM_PART, _EVENT_BYTES, _MOST_UNACCOUNTED = 4096, 16, 1024, 65_536
 
 #: The executors of a statement: by the ids of its rows where each row has one, else one under None.
 RowExecutors = dict[Scalar, AbsenceExecutor | NfaGroup]
@@ -77,7 +78,7 @@ class InputGroup:
     def _needs_account(self) -> bool:
         """Whether the events and matches since memory was last counted may take a part of the room that is left."""
         room = self.ledger.remaining_bytes // (_ROOM_PART * _EVENT_BYTES)
-        return self._unaccounted >= max(ACCOUNTED_EVENTS, room)
+        return self._unaccounted >= min(max(ACCOUNTED_EVENTS, room), _MOST_UNACCOUNTED)
 
     def account(self) -> None:
         """Tells the ledger how much memory the group takes."""

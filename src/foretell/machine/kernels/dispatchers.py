@@ -19,7 +19,7 @@ _compiler: Any = compiler.Compiler
 _dispatcher: Any = registry.CPUDispatcher
 
 
-class KernelDispatcher(_dispatcher):  # type: ignore[misc]
+class KernelDispatcher(_dispatcher):  # type: ignore[misc]  # Numba has no type here
     """Compiles a kernel for Python. Other kernels call its part."""
 
     def __init__(self, function: Callable[..., Any], targetoptions: dict[str, Any]) -> None:
@@ -51,7 +51,7 @@ class KernelDispatcher(_dispatcher):  # type: ignore[misc]
         return self.part.get_overload(sig)
 
 
-class PartDispatcher(_dispatcher):  # type: ignore[misc]
+class PartDispatcher(_dispatcher):  # type: ignore[misc]  # Numba has no type here
     """Compiles a kernel as a part of those that call it."""
 
     def __init__(self, function: Callable[..., Any], targetoptions: dict[str, Any]) -> None:
@@ -65,14 +65,14 @@ class PartDispatcher(_dispatcher):  # type: ignore[misc]
         self.overloads[tuple(keyed.signature.args)] = keyed
 
 
-class _PartCompiler(_compiler):  # type: ignore[misc]
+class _PartCompiler(_compiler):  # type: ignore[misc]  # Numba has no type here
     def compile_extra(self, func: Callable[..., Any]) -> Any:
         self.state.flags.no_compile = True
         self.state.library = _PartLibrary(self.state.targetctx.codegen(), func.__qualname__)
         return super().compile_extra(func)
 
 
-class _PartLibrary(_library):  # type: ignore[misc]
+class _PartLibrary(_library):  # type: ignore[misc]  # Numba has no type here
     """Code before optimisation, with that of its callees."""
 
     def _optimize_functions(self, ll_module: Any) -> None:

@@ -151,6 +151,3 @@ def probe_states(row: Any, lane: Any, place: Any, time: Any, probe: ProbeArrays,
             if bit > best:
                 best, furthest = bit, run
     _record(row, lane, configuration, furthest, probe, tables.finals, runs)
-
-
-# ── in place of probes where nobody observes ──
