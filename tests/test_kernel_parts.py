@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from foretell.jit import compiled, inlined, kernel
+from foretell import jit
 from foretell.machine.kernels import decorators
+from foretell.machine.kernels.decorators import compiled, inlined, kernel  # without the disk cache: each run compiles
 
 
 @inlined
@@ -52,7 +53,10 @@ def test_a_part_can_be_called_from_python_as_well() -> None:
 
 def test_kernels_that_were_compiled_in_another_way_are_outdated(monkeypatch: pytest.MonkeyPatch) -> None:
     summed: Any = _sum
-    cached, again, other = (kernel(summed.py_func) for _ in range(3))
+    cached: Any
+    again: Any
+    other: Any
+    cached, again, other = (jit.kernel(summed.py_func) for _ in range(3))
     assert cached._cache._stamp == again._cache._stamp
     monkeypatch.setattr(decorators, "COMPILATION", decorators.COMPILATION + 1)
     assert cached._cache._stamp != other._cache._stamp
