@@ -85,7 +85,7 @@ def shown(row: Mapping[str, object]) -> str:
     return repr([row[name] for name in COLUMNS])
 
 
-class EmptyCache(dict[bytes, ft.Engine]):
+class EmptyCache(dict[tuple[str, int], tuple[bytes, ft.Engine]]):
     """A worker that caches no engine from one micro-batch to the next."""
 
     def pop(self, *_: object) -> Any:
@@ -211,7 +211,7 @@ def test_notifications_of_a_shard_are_bounded(monkeypatch: pytest.MonkeyPatch) -
     assert "in one micro-batch take over 1 MiB, compressed" in caught.value.message
 
 
-class ForgetfulCache(dict[bytes, ft.Engine]):
+class ForgetfulCache(dict[tuple[str, int], tuple[bytes, ft.Engine]]):
     """A worker that is another one now and then."""
 
     random = Random(5)

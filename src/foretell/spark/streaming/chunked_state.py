@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from foretell.errors import InputError
 from foretell.jit import compiled
 from foretell.spark.streaming.deferred_processor import StateVariables
+from foretell.spark.streaming.local_copies import read_copy, write_copy
 
 #: A state up to this size is one value: pages would cost more calls and save little.
 SMALL_BYTES = 1 << 18
@@ -75,9 +76,12 @@ class ChunkedState:
         return None if value is None else StoredState(value[0], bytes(value[1]))
 
     def snapshot(self, stored: StoredState) -> bytes:
-        """Return the snapshot, put together from its pages."""
+        """Return the snapshot, put together from its pages unless this machine has a copy."""
         if not stored.paged:
             return stored.content
+        copy = read_copy(stored.content)
+        if copy is not None:
+            return copy
         pages = {bytes(name): page for (name,), (page,) in self._pages.iterator()}
         names = stored.page_names
         if not pages.keys() >= set(names):
@@ -99,6 +103,8 @@ class ChunkedState:
             self._pages.removeKey((name,))
         content = b"".join([_PAGED, *(name for name, _ in pages)]) if pages else snapshot
         self._value.update((metadata, content))
+        if pages:
+            write_copy(content, snapshot, b"" if before is None else before.content)
         written = len(content) + sum(map(len, new.values()))
         cost = WriteCost(len(snapshot), len(pages) or 1, len(new) if pages else 1, written)
         return StoredState(metadata, content), cost

@@ -31,6 +31,7 @@ from foretell.forecast.online.factory import ForecasterFactory, untrained_notes
 from foretell.language.subscriptions import Subscriptions
 from foretell.machine.exec.limits import Limits
 from foretell.spark.connectors.registry import register
+from foretell.spark.session.local_files import use_plain_files
 from foretell.spark.session.spark_session import quiet_session
 from foretell.spark.streaming.file_streams import FileSurvey
 from foretell.spark.streaming.line_output import LineOutput
@@ -127,6 +128,7 @@ def run(
             log(f"note: {note}")
         show(StreamStatus("starting Spark"))
         spark = quiet_session("foretell", **pipeline.spark)
+        use_plain_files(spark)
         register(spark)
         frames = {name: _frame(spark, name, source) for name, source in pipeline.streams.items()}
         if topology is None:

@@ -54,10 +54,10 @@ OUTPUT_COLUMNS = "notifications BINARY, " + ", ".join(f"{name} BIGINT" for name 
 
 _LOG = logging.getLogger(__name__)
 
-# The engines of this worker as they were last written, by a digest of the written state. A worker that gets a shard
-# again need not restore its engine. It finds none here if the state is another: a task is repeated, the shard was on
-# another worker, or the query has restarted with other statements.
-_engines: dict[bytes, Engine] = {}
+# The engines of this worker as they were last written, one for each shard, with a digest of the written state. A worker
+# that gets a shard again need not restore its engine, unless the state is another: a task is repeated, the shard was on
+# another worker meanwhile, or the query has restarted with other statements.
+_engines: dict[tuple[str, int], tuple[bytes, Engine]] = {}
 _CACHED_ENGINES = 64
 
 
@@ -103,7 +103,7 @@ class ShardProcessor:
             shard_input.add(ShuffleRow.of_spark(row))
         started = perf_counter()
         before = state.read()
-        metadata, engine = self._restored(group, state, before)
+        metadata, engine = self._restored(group, shard, state, before)
         state_seconds = perf_counter() - started
         applier = ChangeApplier(self.groups, group, shard == group.shards[0], metadata.directory)
         for change in decode_changes(shard_input.changes):
@@ -113,9 +113,10 @@ class ShardProcessor:
         touched = outputs or shard_input.segments or shard_input.changes or metadata.statements != group.text
         if before is None or touched:
             metadata.statements = group.text
-            cost = self._write(state, before, metadata, engine)
+            stored, cost = self._write(state, before, metadata, engine)
         else:
-            cost = self._write_clocks(state, before, metadata, shard_input.clocks, engine)
+            stored, cost = self._write_clocks(state, before, metadata, shard_input.clocks)
+        self._keep(group, shard, stored, engine)
         state_seconds += perf_counter() - started
         return outputs, {
             **counts,
@@ -167,7 +168,7 @@ class ShardProcessor:
     # ── state ──
 
     def _restored(
-        self, group: StatementGroup, state: ChunkedState, stored: StoredState | None
+        self, group: StatementGroup, shard: int, state: ChunkedState, stored: StoredState | None
     ) -> tuple[ShardMetadata, Engine]:
         layout = f"{len(group.shards)} shards {group.name}"
         if stored is None:
@@ -180,9 +181,9 @@ class ShardProcessor:
                 f"the checkpoint holds {metadata.layout}, and the query asks for {layout}",
                 hint="keep the number of shards, or start with a new checkpoint",
             )
-        cached = _engines.pop(self._digest(stored), None)
-        if cached is not None and metadata.statements == group.text:
-            return metadata, cached
+        cached = _engines.pop((group.text, shard), None)
+        if cached is not None and cached[0] == self._digest(stored) and metadata.statements == group.text:
+            return metadata, cached[1]
         snapshot = state.snapshot(stored)
         wanted = None if metadata.statements == group.text else self._wanted(metadata, group, snapshot)
         engine = self._engine(wanted, snapshot)
@@ -212,33 +213,25 @@ class ShardProcessor:
 
     def _write(
         self, state: ChunkedState, before: StoredState | None, metadata: ShardMetadata, engine: Engine
-    ) -> WriteCost:
+    ) -> tuple[StoredState, WriteCost]:
         snapshot = engine.snapshot()
         metadata.clocks, metadata.state_bytes = {}, len(snapshot)
-        stored, cost = state.write(before, msgspec.json.encode(metadata).decode(), snapshot)
-        self._keep(stored, engine)
-        return cost
+        return state.write(before, msgspec.json.encode(metadata).decode(), snapshot)
 
     def _write_clocks(
-        self,
-        state: ChunkedState,
-        before: StoredState,
-        metadata: ShardMetadata,
-        clocks: Mapping[str, int | float],
-        engine: Engine,
-    ) -> WriteCost:
+        self, state: ChunkedState, before: StoredState, metadata: ShardMetadata, clocks: Mapping[str, int | float]
+    ) -> tuple[StoredState, WriteCost]:
         """Write the times of a micro-batch that brought nothing else and gave no output: a restored engine that gets
         them does the same again. The snapshot, which may be large, stays."""
         later = {stream: max(time, metadata.clocks.get(stream, time)) for stream, time in clocks.items()}
         metadata.clocks |= later
         stored = state.write_metadata(before, msgspec.json.encode(metadata).decode())
-        self._keep(stored, engine)
-        return WriteCost(metadata.state_bytes, len(stored.page_names) or 1, 0, len(stored.content))
+        return stored, WriteCost(metadata.state_bytes, len(stored.page_names) or 1, 0, len(stored.content))
 
-    def _keep(self, stored: StoredState, engine: Engine) -> None:
+    def _keep(self, group: StatementGroup, shard: int, stored: StoredState, engine: Engine) -> None:
         while len(_engines) >= _CACHED_ENGINES:
             del _engines[next(iter(_engines))]
-        _engines[self._digest(stored)] = engine
+        _engines[group.text, shard] = self._digest(stored), engine
 
     def _digest(self, stored: StoredState) -> bytes:
         settings = f"{stored.metadata}\0{self.limits}\0".encode("utf-8", "surrogatepass")
