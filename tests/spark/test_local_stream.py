@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -28,6 +29,7 @@ from foretell.spark.partitioning.shard_ids import shard_ids
 from foretell.spark.partitioning.shuffle_rows import EVENTS, ShuffleRow, read_table
 from foretell.spark.streaming import chunked_state, shard_processor
 from foretell.spark.streaming.deferred_processor import DeferredProcessor
+from foretell.spark.streaming.local_copies import read_copy, write_copy
 from foretell.spark.streaming.map_side import StreamMapper
 from foretell.spark.streaming.query import StreamTopology, topology_of
 from foretell.spark.streaming.watched_files import WatchedFiles
@@ -246,3 +248,53 @@ def test_untouched_shards_write_their_clocks_only(monkeypatch: pytest.MonkeyPatc
         assert stream.push(batch, random) == sorted(map(shown, wanted))
     assert found > 10
     assert written.count(0) > 90  # of the four shards, most write nothing
+
+
+@pytest.mark.parametrize("copies", [False, True])
+def test_untouched_shards_whose_matches_wait_for_events_are_not_read(
+    copies: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shard that gets no event, and waits for nothing else, leaves its engine as it is, in memory or not."""
+    monkeypatch.setattr(chunked_state, "SMALL_BYTES", 0)
+    monkeypatch.setattr(shard_processor, "_engines", ForgetfulCache())
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path) if copies else "")
+    text = """STREAM s (k INT, v INT, t INT) TIME t;
+    SUBSCRIBE pair FROM s PER k MATCH a ; b DEFINE a AS v = 1, b AS v = 3 WITHIN 30;
+    SUBSCRIBE free FROM s PER k MATCH a ; b ; c DEFINE a AS v = 1, b AS v = 2, c AS v = 3 AFTER MATCH SKIP PAST LAST;"""
+    program, random = ft.parse(text), Random(4)
+    engine, stream = ft.Engine(program), LocalStream(program, {"s": dict.fromkeys("kvt", Type.INT)}, None, 4)
+    restored: list[bytes] = []
+    plain = shard_processor.ShardProcessor._restored
+
+    def restore(processor: shard_processor.ShardProcessor, wanted: Subscriptions | None, snapshot: bytes) -> ft.Engine:
+        restored.append(snapshot)
+        return plain(processor, wanted, snapshot)
+
+    monkeypatch.setattr(shard_processor.ShardProcessor, "_restored", restore)
+    found, held = 0, 0
+    for t in range(120):
+        batch = {"s": [{"k": random.randrange(12), "v": random.randrange(1, 4), "t": t}]}
+        wanted = engine.push_together(batch).table().to_pylist()
+        found += len(wanted)
+        assert stream.push(batch, random) == sorted(map(shown, wanted))
+        files = [file for file in tmp_path.rglob("*") if file.is_file()]
+        held = max(held, len(files))
+    assert found > 20
+    assert len(restored) < 4 + 120  # those that begin, and of later ones at most the shard of the event
+    assert held == (4 if copies else 0)
+
+
+def test_copies_of_snapshots_are_not_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{tmp_path},elsewhere")
+    write_copy(b"names", b"snapshot", b"")
+    assert read_copy(b"names") == b"snapshot"
+    assert read_copy(b"others") is None
+    write_copy(b"others", b"another", b"names")
+    assert (read_copy(b"names"), read_copy(b"others")) == (None, b"another")
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path / "file"))  # no folder can be made below
+    write_copy(b"names", b"snapshot", b"")
+    assert read_copy(b"names") is None
+    monkeypatch.delenv("SPARK_LOCAL_DIRS")
+    write_copy(b"names", b"snapshot", b"")
+    assert read_copy(b"names") is None

@@ -137,6 +137,12 @@ class Engine(Viewed):
         return 0 if pipeline is None else len(pipeline.buffer)
 
     @property
+    def awaits_time(self) -> bool:
+        """Whether time alone may bring results, without further events."""
+        pipeline = self._deployment.pipeline
+        return pipeline is not None and (bool(len(pipeline.buffer)) or pipeline.runtime.waits)
+
+    @property
     def refused(self) -> tuple[tuple[str, Mapping[str, Scalar]], ...]:
         """The subscriptions that stopped in a lane because they exceeded the limits, with the lane's key."""
         pipeline = self._deployment.pipeline

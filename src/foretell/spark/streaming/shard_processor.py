@@ -11,13 +11,14 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
 from pyspark.sql import Row
 
 from foretell.engine import Engine
+from foretell.engine.engine import ColumnarResult
 from foretell.errors import InputError
 from foretell.events.arrow_interop import table_from_bytes
 from foretell.events.ingest.nulled_values import unreadable_values
@@ -52,13 +53,29 @@ METRICS = (
 LATEST = "latest"
 OUTPUT_COLUMNS = "notifications BINARY, " + ", ".join(f"{name} BIGINT" for name in (*METRICS, LATEST))
 
+#: The result of an engine that gets nothing.
+_NO_RESULT = ColumnarResult((), (), (), (), (), ())
+
 _LOG = logging.getLogger(__name__)
 
-# The engines of this worker as they were last written, one for each shard, with a digest of the written state. A worker
-# that gets a shard again need not restore its engine, unless the state is another: a task is repeated, the shard was on
-# another worker meanwhile, or the query has restarted with other statements.
-_engines: dict[tuple[str, int], tuple[bytes, Engine]] = {}
+# The engines of this worker as they were last written, one for each shard. A worker that gets a shard again need not
+# restore its engine, unless the state is another: a task is repeated, the shard was on another worker meanwhile, or the
+# query has restarted with other statements.
+_engines: dict[tuple[str, int], CachedEngine] = {}
 _CACHED_ENGINES = 64
+
+
+class CachedEngine(NamedTuple):
+    """An engine, the digest of the snapshot that it has been written to, and the clocks that it has seen since."""
+
+    digest: bytes
+    clocks: Mapping[str, int | float]
+    engine: Engine
+
+    def comes_to(self, digest: bytes, clocks: Mapping[str, int | float]) -> bool:
+        """Whether this engine has the state of a snapshot and clocks once it gets the clocks."""
+        past = all(stream in clocks and time <= clocks[stream] for stream, time in self.clocks.items())
+        return self.digest == digest and past
 
 
 class ShardMetadata(msgspec.Struct):
@@ -67,7 +84,8 @@ class ShardMetadata(msgspec.Struct):
     `layout` is the partitioning: under another, the state would be that of other keys. `statements` are those that the
     query was started with, and `directory` has those that changes have brought. `clocks` are the latest times of the
     streams that the shard has seen since its snapshot was written, in micro-batches that brought it nothing else: the
-    snapshot with these times is its state. `state_bytes` is the size of the snapshot.
+    snapshot with these times is its state. `state_bytes` is the size of the snapshot, `partial_matches` their number in
+    it. `awaits_time` is whether time alone may bring results of it.
     """
 
     layout: str
@@ -75,6 +93,8 @@ class ShardMetadata(msgspec.Struct):
     directory: StatementDirectory
     clocks: dict[str, int | float] = msgspec.field(default_factory=dict)
     state_bytes: int = 0
+    partial_matches: int = 0
+    awaits_time: bool = True
 
 
 @dataclass(frozen=True)
@@ -103,25 +123,31 @@ class ShardProcessor:
             shard_input.add(ShuffleRow.of_spark(row))
         started = perf_counter()
         before = state.read()
-        metadata, engine = self._restored(group, shard, state, before)
+        metadata = self._metadata(group, before)
+        untouched = metadata.statements == group.text and not shard_input.segments and not shard_input.changes
+        sleeps = before is not None and untouched and not metadata.awaits_time
+        engine = None if sleeps else self._engine(group, shard, state, before, metadata)
         state_seconds = perf_counter() - started
         applier = ChangeApplier(self.groups, group, shard == group.shards[0], metadata.directory)
         for change in decode_changes(shard_input.changes):
+            assert engine is not None
             applier.apply(engine, change)
         outputs, counts = self._processed(engine, group, shard_input, applier.refused)
         started = perf_counter()
-        touched = outputs or shard_input.segments or shard_input.changes or metadata.statements != group.text
-        if before is None or touched:
+        if before is not None and untouched and (engine is None or not outputs):
+            stored, cost = self._write_clocks(state, before, metadata, shard_input.clocks)
+        else:
+            assert engine is not None
             metadata.statements = group.text
             stored, cost = self._write(state, before, metadata, engine)
-        else:
-            stored, cost = self._write_clocks(state, before, metadata, shard_input.clocks)
-        self._keep(group, shard, stored, engine)
+        if engine is not None:
+            metadata.partial_matches = engine.partial_matches
+            self._keep(group, shard, stored, metadata, engine)
         state_seconds += perf_counter() - started
         return outputs, {
             **counts,
-            "partial_matches": engine.partial_matches,
-            "waiting": engine.waiting,
+            "partial_matches": metadata.partial_matches,
+            "waiting": 0 if engine is None else engine.waiting,
             **asdict(cost),
             "state_ms": round(1000 * state_seconds),
             "latest": self._latest(shard_input),
@@ -134,18 +160,19 @@ class ShardProcessor:
 
     def _processed(
         self,
-        engine: Engine,
+        engine: Engine | None,
         group: StatementGroup,
         shard_input: ShardInput,
         refused: Sequence[tuple[StatementChange, str]],
     ) -> tuple[list[bytes], dict[str, int]]:
-        """Process the events of a micro-batch; return the rows of all kinds, encoded, and the number of each kind."""
+        """Process the events of a micro-batch; return the rows of all kinds, encoded, and the number of each kind. The
+        engine is None where nothing comes that it waits for."""
         batches = {
             stream: pa.concat_tables(table for _, table in shard_input.tables(stream))
             for stream in shard_input.segments
         }
         output = ShardOutput(self.columns, task_limits(self.limits))
-        result = engine.push_columns(batches, shard_input.clocks, output.take)
+        result = _NO_RESULT if engine is None else engine.push_columns(batches, shard_input.clocks, output.take)
         for note in (*result.notes, *reading_lines(shard_input)):
             _LOG.warning("%s", note)
         late = [event for events in result.late if self._reports(group, events.stream) for event in events.events()]
@@ -167,13 +194,10 @@ class ShardProcessor:
 
     # ── state ──
 
-    def _restored(
-        self, group: StatementGroup, shard: int, state: ChunkedState, stored: StoredState | None
-    ) -> tuple[ShardMetadata, Engine]:
+    def _metadata(self, group: StatementGroup, stored: StoredState | None) -> ShardMetadata:
         layout = f"{len(group.shards)} shards {group.name}"
         if stored is None:
-            metadata = ShardMetadata(layout, group.text, StatementDirectory())
-            return metadata, self._engine(None, self.initial[group.name])
+            return ShardMetadata(layout, group.text, StatementDirectory())
         metadata = msgspec.json.decode(stored.metadata, type=ShardMetadata)
         if metadata.layout != layout:
             raise InputError(
@@ -181,17 +205,30 @@ class ShardProcessor:
                 f"the checkpoint holds {metadata.layout}, and the query asks for {layout}",
                 hint="keep the number of shards, or start with a new checkpoint",
             )
-        cached = _engines.pop((group.text, shard), None)
-        if cached is not None and cached[0] == self._digest(stored) and metadata.statements == group.text:
-            return metadata, cached[1]
-        snapshot = state.snapshot(stored)
-        wanted = None if metadata.statements == group.text else self._wanted(metadata, group, snapshot)
-        engine = self._engine(wanted, snapshot)
+        return metadata
+
+    def _engine(
+        self,
+        group: StatementGroup,
+        shard: int,
+        state: ChunkedState,
+        stored: StoredState | None,
+        metadata: ShardMetadata,
+    ) -> Engine:
+        """The engine in the state that was written last."""
+        if stored is None:
+            return self._restored(None, self.initial[group.name])
+        cached, same = _engines.pop((group.text, shard), None), metadata.statements == group.text
+        if same and cached is not None and cached.comes_to(self._digest(stored), metadata.clocks):
+            engine = cached.engine
+        else:
+            snapshot = state.snapshot(stored)
+            engine = self._restored(None if same else self._wanted(metadata, group, snapshot), snapshot)
         if metadata.clocks:
             engine.push_columns({}, metadata.clocks)
-        return metadata, engine
+        return engine
 
-    def _engine(self, wanted: Subscriptions | None, snapshot: bytes) -> Engine:
+    def _restored(self, wanted: Subscriptions | None, snapshot: bytes) -> Engine:
         limits = task_limits(self.limits)
         if wanted is None:
             return Engine.restore(None, snapshot, limits=limits)
@@ -216,6 +253,7 @@ class ShardProcessor:
     ) -> tuple[StoredState, WriteCost]:
         snapshot = engine.snapshot()
         metadata.clocks, metadata.state_bytes = {}, len(snapshot)
+        metadata.partial_matches, metadata.awaits_time = engine.partial_matches, engine.awaits_time
         return state.write(before, msgspec.json.encode(metadata).decode(), snapshot)
 
     def _write_clocks(
@@ -228,14 +266,15 @@ class ShardProcessor:
         stored = state.write_metadata(before, msgspec.json.encode(metadata).decode())
         return stored, WriteCost(metadata.state_bytes, len(stored.page_names) or 1, 0, len(stored.content))
 
-    def _keep(self, group: StatementGroup, shard: int, stored: StoredState, engine: Engine) -> None:
+    def _keep(
+        self, group: StatementGroup, shard: int, stored: StoredState, metadata: ShardMetadata, engine: Engine
+    ) -> None:
         while len(_engines) >= _CACHED_ENGINES:
             del _engines[next(iter(_engines))]
-        _engines[group.text, shard] = self._digest(stored), engine
+        _engines[group.text, shard] = CachedEngine(self._digest(stored), metadata.clocks, engine)
 
     def _digest(self, stored: StoredState) -> bytes:
-        settings = f"{stored.metadata}\0{self.limits}\0".encode("utf-8", "surrogatepass")
-        return hashlib.blake2b(settings + stored.content, digest_size=32).digest()
+        return hashlib.blake2b(f"{self.limits}\0".encode() + stored.content, digest_size=32).digest()
 
     # ── rows ──
 
