@@ -15,6 +15,8 @@ import foretell as ft
 from foretell.cli.pipeline_file import pipeline_of
 from foretell.errors import InputError
 from foretell.events.ingest.read_options import ReadOptions
+from foretell.spark.session import local_files
+from foretell.spark.streaming import pipeline as pipelines
 from foretell.spark.streaming.file_streams import FileSurvey
 from foretell.spark.streaming.pipeline import run
 from foretell.spark.streaming.stream_status import StreamStatus
@@ -67,6 +69,28 @@ def test_a_statement_file_that_works_in_batch(spark: SparkSession, tmp_path: Pat
     kept = json.loads((tmp_path / "checkpoint" / "foretell.json").read_text())
     assert kept["types"] == {"s": {"k": "INT", "v": "INT", "t": "TIMESTAMP"}}
     assert kept["times"] == {"s": "t"}
+
+
+def test_a_checkpoint_goes_on_with_and_without_checksums(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pipelines write files without the checksums of Hadoop; other queries, and those before, write them."""
+    context: Any = spark.sparkContext
+    files = context._jvm.org.apache.hadoop.fs.FileSystem.getLocal(context._jsc.hadoopConfiguration())
+    use_plain_files = local_files.use_plain_files
+    source = tmp_path / "in"
+    source.mkdir()
+    for number, is_plain in enumerate([False, True, False, True]):
+        spark.conf.unset(local_files.MANAGER)
+        files.setWriteChecksum(True)
+        files.setVerifyChecksum(True)
+        monkeypatch.setattr(pipelines, "use_plain_files", use_plain_files if is_plain else lambda _: None)
+        rows = [{"k": 0, "v": 2 * number + i, "t": f"2026-03-01T10:0{number}:0{i}Z"} for i in range(2)]
+        (source / f"{number}.jsonl").write_text(lines_of(rows))
+        followed = Followed(tmp_path, RISE, source)
+        assert len(followed.lines) == (1 if number == 0 else 2)
+        assert (tmp_path / "checkpoint" / "commits" / str(number)).is_file()
+        assert (tmp_path / "checkpoint" / "commits" / f".{number}.crc").exists() != is_plain
 
 
 def test_hive_style_folders(spark: SparkSession, tmp_path: Path) -> None:

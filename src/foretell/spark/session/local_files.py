@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+#: The setting of the interface by which Spark writes checkpoints.
+MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 _BY_FILE_SYSTEM = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 
@@ -18,9 +19,9 @@ def use_plain_files(spark: SparkSession) -> None:
     """Set how queries that start from now on write checkpoints, which must be on this machine's disks. Nothing changes
     on a cluster, whose executors have files of their own, or where the session has a setting."""
     context = spark.sparkContext
-    if not str(context.master).startswith("local") or spark.conf.get(_MANAGER, None) is not None:
+    if not str(context.master).startswith("local") or spark.conf.get(MANAGER, None) is not None:
         return
-    spark.conf.set(_MANAGER, _BY_FILE_SYSTEM)
+    spark.conf.set(MANAGER, _BY_FILE_SYSTEM)
     files = context._jvm.org.apache.hadoop.fs.FileSystem.getLocal(context._jsc.hadoopConfiguration())  # type: ignore[union-attr]
     files.setWriteChecksum(False)
     files.setVerifyChecksum(False)
