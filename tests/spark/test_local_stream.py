@@ -284,6 +284,25 @@ def test_untouched_shards_whose_matches_wait_for_events_are_not_read(
     assert held == (4 if copies else 0)
 
 
+def test_which_engines_await_time() -> None:
+    """The others are left alone while no event comes."""
+    stream = "STREAM s (k INT, t INT) TIME t"
+
+    def awaits(statement: str, lateness: str = "", **options: Any) -> bool:
+        engine = ft.Engine(f"{stream} {lateness}; {statement};", **options)
+        engine.push("s", [{"k": 1, "t": 1}, {"k": 1, "t": 2}])
+        return engine.awaits_time
+
+    pair = "SUBSCRIBE p FROM s PER k MATCH a ; b DEFINE a AS k = 1, b AS k = 2 WITHIN 9"
+    assert not awaits(pair)
+    assert not awaits(f"{pair} AFTER MATCH SKIP PAST LAST; SUBSCRIBE q FROM p MATCH x")
+    assert awaits(pair, "LATE BY 5")
+    assert awaits("SUBSCRIBE p FROM s PER k MATCH a ; !b DEFINE a AS k = 1, b AS k = 2 WITHIN 9")
+    assert awaits("SUBSCRIBE p FROM s MATCH !b DEFINE b AS k = 2 WITHIN 9")
+    assert awaits("SUBSCRIBE p FROM s PER k MATCH a ; b+ DEFINE a AS k = 1 WITHIN 9 AFTER MATCH LONGEST")
+    assert awaits(f"{pair} FORECAST WITHIN 2 EVENTS ABOVE 0.1")
+
+
 def test_copies_of_snapshots_are_not_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{tmp_path},elsewhere")
     write_copy(b"names", b"snapshot", b"")

@@ -87,6 +87,13 @@ class EventPipeline:
         return collect(self.runtime.pieces(events, until, ends=ends), self.runtime.ledger)
 
     @property
+    def awaits_time(self) -> bool:
+        """Whether time alone may bring results: events wait for it, it completes matches, or there are forecasts."""
+        groups = self.runtime.groups.values()
+        observed = any(nfa_group.observer is not None for group in groups for nfa_group in group.nfa_groups)
+        return bool(len(self.buffer)) or observed or any(group.waits for group in groups)
+
+    @property
     def statements(self) -> PlannedStatements:
         return PlannedStatements(self.runtime.plan)
 

@@ -140,7 +140,7 @@ class Engine(Viewed):
     def awaits_time(self) -> bool:
         """Whether time alone may bring results, without further events."""
         pipeline = self._deployment.pipeline
-        return pipeline is not None and (bool(len(pipeline.buffer)) or pipeline.runtime.waits)
+        return pipeline is not None and pipeline.awaits_time
 
     @property
     def refused(self) -> tuple[tuple[str, Mapping[str, Scalar]], ...]:

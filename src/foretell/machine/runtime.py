@@ -144,14 +144,6 @@ class MatchRuntime:
                 counts.update(nfa_group.waiting)
         return {name: count for name, count in counts.items() if count}
 
-    @property
-    def waits(self) -> bool:
-        """Whether time alone may bring results: it completes matches, or releases events of derived streams, or there
-        are forecasts."""
-        groups = self.groups.values()
-        observed = any(nfa_group.observer is not None for group in groups for nfa_group in group.nfa_groups)
-        return bool(self._delayed or self._unread) or observed or any(group.waits for group in groups)
-
     # ── memory ──
 
     def has_room(self, more: int) -> bool:
