@@ -216,6 +216,8 @@ def compilation_inputs(dispatcher: Any, seen: set[Any]) -> Iterator[str]:
                 yield repr(value)
             elif isinstance(value, EnumType):
                 yield repr(list(value))
+            elif isinstance(value, type) and issubclass(value, tuple):
+                yield repr(getattr(value, "_fields", ()))
             elif name in function.__globals__ and not _is_foreign(value) and _is_global(name, code):
                 raise TypeError(f"the kernel {function.__qualname__} may name kernels and numbers, but not '{name}'")
 

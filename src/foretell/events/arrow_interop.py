@@ -33,11 +33,11 @@ def numpy_of(array: ArrowArray) -> NDArray[Any]:
     if not count:
         return np.empty(0, dtype)
     first, data = array.offset, array.buffers()[1]
-    if dtype == np.bool_:
+    if dtype.kind == "b":
         bits = np.frombuffer(data, np.uint8, (first % 8 + count + 7) // 8, first // 8)
         return np.unpackbits(bits, bitorder="little")[first % 8 : first % 8 + count].view(np.bool_)
     values = np.frombuffer(data, dtype, count, first * dtype.itemsize)
-    values.flags.writeable = False  # always: kernels are compiled for read-only arrays
+    values.setflags(write=False)  # always: kernels are compiled for read-only arrays
     return values
 
 

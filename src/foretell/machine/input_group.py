@@ -77,6 +77,8 @@ class InputGroup:
     @property
     def _needs_account(self) -> bool:
         """Whether the events and matches since memory was last counted may take a part of the room that is left."""
+        if self._unaccounted < ACCOUNTED_EVENTS:
+            return False
         room = self.ledger.remaining_bytes // (_ROOM_PART * _EVENT_BYTES)
         return self._unaccounted >= min(max(ACCOUNTED_EVENTS, room), _MOST_UNACCOUNTED)
 
@@ -181,7 +183,10 @@ class InputGroup:
         if self.stream.crowded:
             self._forget()
         self._unaccounted += len(segment) + sum(map(len, results))
-        waiting = sum([len(part) for g in self.nfa_groups for m in g.members.values() for part in m.pending])
+        waiting = 0
+        for group in self.nfa_groups:
+            for member in group.members.values():
+                waiting += sum(map(len, member.pending))
         if waiting - 2 * self._waiting >= ACCOUNTED_EVENTS or self._needs_account:
             self._waiting = waiting
             self.account()
@@ -222,9 +227,11 @@ class InputGroup:
 
     def _adopt_plans(self) -> None:
         """Gives executors the plans that changed since the last batch, and the stream the lag columns they need."""
-        changed = [group for group in self.nfa_groups if not group.is_current]
-        for group in changed:
-            group.adopt_plan()
+        changed = False
+        for group in self.nfa_groups:
+            if not group.is_current:
+                group.adopt_plan()
+                changed = True
         if changed:
             self._want_lags()
 

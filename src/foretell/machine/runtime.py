@@ -36,6 +36,9 @@ from foretell.storage.recorded_values import instant, require
 #: fast as 16,384, where each slice has its fixed cost.
 SLICE = 262_144
 
+#: After so many events it is looked again for lanes and texts that nothing needs.
+LOOK_AGAIN = 64
+
 
 class MatchRuntime:
     """Executes a plan on finite or growing inputs. Statements may be added and removed between batches.
@@ -66,6 +69,7 @@ class MatchRuntime:
         self._slice_size = SliceSize(SLICE, self.ledger.limits.budget)
         self._clocks: dict[str, int | float] = {}
         self._until: int | float = -math.inf
+        self._looked = 0  # the number of events when it was last looked for what nothing needs
         self.groups: dict[InputPlan, InputGroup] = {}
         self._needed: dict[str, set[str]] = {}
         self._delayed: dict[InputPlan, DelayedInputs] = {}
@@ -214,23 +218,36 @@ class MatchRuntime:
     ) -> Iterator[ResultPiece]:
         """The results of `process` as they come: those of a slice of the events at a time. The caller has to take all
         pieces."""
+        count = _events_in(batches)
+        begin_stage("matching", count, "events")
+        if count <= self._slice_size.next or not self._share_time(batches):
+            yield ResultPiece(self._process_slice(batches, until, clocks or {}, ends=ends), math.inf)
+            return
         slices = TimeSlices(batches, self._needed)
-        begin_stage("matching", slices.count, "events")
-        sliced = slices.count > self._slice_size.next and self._share_time(batches)
-        while True:
-            since = monotonic()
-            part = slices.take(self._slice_size.next if sliced else slices.count)
-            is_last = not slices.remaining
-            results = self._process(
-                part, until if is_last else None, clocks or {} if is_last else {}, ends=ends and is_last
-            )
-            events, matches = _events_in(part), sum([len(result) for result in results if result.forecasts is None])
-            advance(events, matches)
-            self._slice_size.adapt(events, matches, monotonic() - since, sum(self.ledger.held.values()))
-            self._stay_within_budget()
-            yield ResultPiece(results, math.inf if is_last else self._settled(slices.next_time))
-            if is_last:
-                return
+        while slices.remaining:
+            part = slices.take(self._slice_size.next)
+            if slices.remaining:
+                results = self._process_slice(part, None, {}, ends=False)
+                yield ResultPiece(results, self._settled(slices.next_time))
+            else:
+                yield ResultPiece(self._process_slice(part, until, clocks or {}, ends=ends), math.inf)
+
+    def _process_slice(
+        self,
+        batches: Mapping[str, EventBatch],
+        until: int | float | None,
+        clocks: Mapping[str, int | float],
+        *,
+        ends: bool,
+    ) -> list[ResultBatch]:
+        """The results of a slice, from which the size of the next one follows."""
+        since = monotonic()
+        results = self._process(batches, until, clocks, ends=ends)
+        events, matches = _events_in(batches), sum([len(result) for result in results if result.forecasts is None])
+        advance(events, matches)
+        self._slice_size.adapt(events, matches, monotonic() - since, sum(self.ledger.held.values()))
+        self._stay_within_budget()
+        return results
 
     def _settled(self, next_time: int | float) -> int | float:
         """No later result ends before this time, where no event that remains is before `next_time`."""
@@ -270,6 +287,9 @@ class MatchRuntime:
 
     def _free_what_nothing_needs(self) -> None:
         """Frees lanes in groups where there are many more than before, and texts where there are, which keys hold."""
+        if self._order.count < self._looked + LOOK_AGAIN:
+            return
+        self._looked = self._order.count
         texts = self.strings.crowded and not any(group.keeps_texts for group in self.groups.values())
         for group in self.groups.values():
             group.free_lists()

@@ -88,7 +88,7 @@ class MergedStream:
 
     def texts(self) -> Iterator[Ints]:
         """The codes of all texts in keys, in lag columns and in the event buffer, whose cached columns are dropped."""
-        segments = [replace(segment, events=replace(segment.events, cache={})) for segment in self.buffer.segments]
+        segments = [replace(s, events=replace(s.events, cache={}, truths={})) for s in self.buffer.segments]
         self.buffer = EventBuffer(tuple(segments))
         yield from self.lanes.texts()
         yield from self.lags.texts()
@@ -157,12 +157,14 @@ class MergedStream:
 
     def _typed(self, only: OrderedInput) -> OrderedInput:
         """The only stream that has events, with the types of FROM."""
-        events, count, needed = only.events, len(only.order), self.needed
-        attributes = {
-            name: _typed(events.attributes.get(name), kind, count)
-            for name, kind in self.plan.attributes.items()
-            if name in needed
-        }
+        events, count = only.events, len(only.order)
+        attributes: dict[str, Column] = {}
+        for name, kind in self.plan.attributes.items():
+            if name in self.needed:
+                column = events.attributes.get(name)
+                if column is None or column.kind is not kind:
+                    column = _typed(column, kind, count)
+                attributes[name] = column
         if "stream" in self.per and "stream" not in events.attributes:
             attributes["stream"] = events.stream
         time = _typed(events.time, self.plan.time, count)

@@ -42,11 +42,11 @@ class SliceSize:
 
     def adapt(self, events: int, matches: int, seconds: float = 0.0, partial: int | None = None) -> None:
         """A slice of so many events had so many matches, took so long, and left so many partial matches."""
-        if not events:
-            return
         self._events += events
+        if not events or (not matches and events < min(self.next, FIRST_SLICE)):
+            return  # so few events tell nothing
         rare = matches == 0 and partial is not None and 8 * partial < events
-        size = self._most if rare else max(events, self.next) * GROWTH
+        size = self._most if rare else min(self._most, max(events, self.next) * GROWTH)
         if seconds < SLICE_SECONDS / 10:
             seconds = 0.0  # mostly the fixed cost of a slice, which a longer one has once
         while size > 1 and self._too_large(size, matches / events, seconds / events):
