@@ -63,7 +63,10 @@ class EventPipeline:
         """Make room in the budget for batches; raises InputError where there is none, and changes nothing then."""
         self.runtime.ledger.bytes[id(self.buffer)] = self.buffer.nbytes
         # All memory that a table refers to is quickly known, but where it is a slice of another that is too much.
-        if not self.runtime.has_room(sum([batch.table.get_total_buffer_size() for batch in batches])):
+        size = 0
+        for batch in batches:
+            size += batch.table.get_total_buffer_size()
+        if not self.runtime.has_room(size):
             self.runtime.require_room(sum([batch.table.nbytes for batch in batches]))
 
     def notifications(self) -> Sequence[Notification]:

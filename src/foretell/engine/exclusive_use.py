@@ -26,6 +26,7 @@ class ExclusiveUse:
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._broken_by: str | None = None
+        self._change = _Change(self)
 
     def __enter__(self) -> None:
         if os.getpid() != self._process:
@@ -44,7 +45,7 @@ class ExclusiveUse:
 
     def changing(self) -> _Change:
         """While the engine changes. An error of ours refuses a change and leaves the engine as it was."""
-        return _Change(self)
+        return self._change
 
     def break_off(self, error: type[BaseException]) -> None:
         """Refuses all calls from now on, because of an error in the midst of a change."""

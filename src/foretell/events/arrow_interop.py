@@ -32,11 +32,16 @@ def numpy_of(array: ArrowArray) -> NDArray[Any]:
     dtype, count = _dtype_of(array.type), len(array)
     if not count:
         return np.empty(0, dtype)
+    if dtype.kind != "b":
+        return numbers_of(array, dtype)
     first, data = array.offset, array.buffers()[1]
-    if dtype.kind == "b":
-        bits = np.frombuffer(data, np.uint8, (first % 8 + count + 7) // 8, first // 8)
-        return np.unpackbits(bits, bitorder="little")[first % 8 : first % 8 + count].view(np.bool_)
-    values = np.frombuffer(data, dtype, count, first * dtype.itemsize)
+    bits = np.frombuffer(data, np.uint8, (first % 8 + count + 7) // 8, first // 8)
+    return np.unpackbits(bits, bitorder="little")[first % 8 : first % 8 + count].view(np.bool_)
+
+
+def numbers_of(array: ArrowArray, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The same of one or more numbers in one chunk, of a known type."""
+    values = np.frombuffer(array.buffers()[1], dtype, len(array), array.offset * dtype.itemsize)
     values.setflags(write=False)  # always: kernels are compiled for read-only arrays
     return values
 

@@ -101,6 +101,8 @@ class ReorderBuffer:
     @property
     def nbytes(self) -> int:
         """The memory of the events that are held back."""
+        if not self.max_lateness:
+            return 0
         return sum([run.table.nbytes for buffer in self._buffers.values() for run in buffer.runs])
 
     def runs(self, stream: str) -> int:
@@ -136,7 +138,7 @@ class ReorderBuffer:
 
     def add_together(self, batches: Sequence[EventBatch]) -> list[LateEvents]:
         """Add batches of several streams as one: none makes events of another late."""
-        is_late = [self._late(batch) for batch in batches]
+        is_late = list(map(self._late, batches))
         for batch, late in zip(batches, is_late, strict=True):
             if late is not None and self.lateness[batch.stream] is None:
                 raise self._out_of_order(batch, int(late.argmax()))
@@ -153,8 +155,11 @@ class ReorderBuffer:
     def observe_latest(self, latest: Mapping[str, Time]) -> None:
         """Advance the watermark by the latest event of each stream, which may have gone to another engine."""
         for stream, time in latest.items():
-            self.latest[stream] = max(self.latest.get(stream, time), time)
-            self.advance(time - self.max_lateness)
+            self._observe(stream, time)
+
+    def _observe(self, stream: str, time: Time) -> None:
+        self.latest[stream] = max(self.latest.get(stream, time), time)
+        self.watermark = max(self.watermark, time - self.max_lateness)
 
     def advance(self, now: Time) -> None:
         """Raise the watermark to `now`, whatever the events show. It never goes back."""
@@ -184,7 +189,7 @@ class ReorderBuffer:
         if batch.stream not in self._buffers:
             self._buffers[batch.stream] = _StreamBuffer(batch.schema)
         self._buffers[batch.stream].add(run)
-        self.observe_latest({batch.stream: span.latest})
+        self._observe(batch.stream, span.latest)
 
     def _out_of_order(self, batch: EventBatch, row: int) -> InputError:
         late = event_times(batch)[row].item()
@@ -206,11 +211,13 @@ class ReorderBuffer:
         self.advance(max(self.latest.values(), default=-math.inf))
         return self._release(math.inf)
 
-    def stream_clocks(self) -> dict[str, Time]:
+    def stream_clocks(self) -> Mapping[str, Time]:
         """The time that each stream has reached: the watermark, but not beyond its own events.
 
         It does not depend on which of the stream's events are in this buffer: those of other lanes may be elsewhere.
         """
+        if not self.max_lateness:
+            return self.latest
         return {
             stream: min(latest, max(self.watermark, latest - self.max_lateness))
             for stream, latest in self.latest.items()

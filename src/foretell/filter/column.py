@@ -113,6 +113,6 @@ def concatenate_columns(columns: Sequence[Column], kind: Type) -> Column:
     if len(columns) == 1:
         return columns[0]
     values = np.concatenate([np.zeros(0, dtype_of(kind)), *[column.values for column in columns]])
-    if not any(may_be_null(column.nulls) for column in columns):
+    if not any(map(may_be_null, [column.nulls for column in columns])):
         return Column(kind, values, no_nulls(len(values)))
     return Column(kind, values, np.concatenate([column.nulls for column in columns]))

@@ -221,29 +221,31 @@ class MatchRuntime:
         count = _events_in(batches)
         begin_stage("matching", count, "events")
         if count <= self._slice_size.next or not self._share_time(batches):
-            yield ResultPiece(self._process_slice(batches, until, clocks or {}, ends=ends), math.inf)
+            yield ResultPiece(self._process_slice(batches, count, until, clocks or {}, ends=ends), math.inf)
             return
         slices = TimeSlices(batches, self._needed)
         while slices.remaining:
             part = slices.take(self._slice_size.next)
             if slices.remaining:
-                results = self._process_slice(part, None, {}, ends=False)
+                results = self._process_slice(part, _events_in(part), None, {}, ends=False)
                 yield ResultPiece(results, self._settled(slices.next_time))
             else:
-                yield ResultPiece(self._process_slice(part, until, clocks or {}, ends=ends), math.inf)
+                results = self._process_slice(part, _events_in(part), until, clocks or {}, ends=ends)
+                yield ResultPiece(results, math.inf)
 
     def _process_slice(
         self,
         batches: Mapping[str, EventBatch],
+        events: int,
         until: int | float | None,
         clocks: Mapping[str, int | float],
         *,
         ends: bool,
     ) -> list[ResultBatch]:
-        """The results of a slice, from which the size of the next one follows."""
+        """The results of a slice of so many events, from which the size of the next one follows."""
         since = monotonic()
         results = self._process(batches, until, clocks, ends=ends)
-        events, matches = _events_in(batches), sum([len(result) for result in results if result.forecasts is None])
+        matches = sum([len(result) for result in results if result.forecasts is None]) if results else 0
         advance(events, matches)
         self._slice_size.adapt(events, matches, monotonic() - since, sum(self.ledger.held.values()))
         self._stay_within_budget()
@@ -275,11 +277,13 @@ class MatchRuntime:
         results: list[ResultBatch] = []
         frontiers: dict[str, Frontier] = {}
         for group in self.groups.values():
-            times = [self._clocks[name] for name in group.plan.input.streams if name in self._clocks]
+            now: int | float = -math.inf
+            for name in group.plan.input.streams:
+                now = max(now, self._clocks.get(name, now))
             if math.isfinite(self._until):
-                times.append(self._until)
-            if times:
-                results += self._process_group(group, inputs, max(times), frontiers, ends=ends)
+                now = max(now, self._until)
+            if now > -math.inf:
+                results += self._process_group(group, inputs, now, frontiers, ends=ends)
         self._free_what_nothing_needs()
         first = earliest(frontiers.values()) if frontiers else None
         self._order.oldest = None if first is None else first.place // 2
@@ -463,4 +467,7 @@ class MatchRuntime:
 
 
 def _events_in(batches: Mapping[str, EventBatch]) -> int:
-    return sum([batch.table.num_rows for batch in batches.values()])
+    count = 0
+    for batch in batches.values():
+        count += batch.table.num_rows
+    return count

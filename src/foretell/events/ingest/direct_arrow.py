@@ -90,7 +90,7 @@ class DirectReader:
         if name == self.schema.time:
             if not are_times(values, known):
                 return False
-        elif kind is Type.FLOAT and len(values) and np.isnan(np.minimum.reduce(values)):
+        elif kind is Type.FLOAT and len(values) and math.isnan(least_of(values)):
             return False  # (the least of numbers is NaN where any is)
         if values.dtype == _DTYPES[kind] and not column.null_count:
             known.numbers[name] = values
@@ -131,6 +131,11 @@ def _are_texts(column: ArrowArray) -> bool:
         except pa.ArrowInvalid:  # not UTF-8
             return False
     return True
+
+
+def least_of(values: NDArray[Any]) -> float:
+    """The least of one or more numbers."""
+    return float(values.item() if len(values) == 1 else np.minimum.reduce(values))
 
 
 def _are_in_range(column: ArrowArray) -> bool:

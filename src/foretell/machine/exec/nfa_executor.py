@@ -36,6 +36,14 @@ from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.strategy import Kernel
 from foretell.storage.recorded_values import instant, require, whole
 
+_KERNELS: Mapping[Kernel, Callable[..., Any]] = {
+    Kernel.GENERAL: general.run_events,
+    Kernel.STRICT: strict.run_strict,
+    Kernel.LOCKSTEP: lockstep.run_lockstep,
+    Kernel.LONGEST: longest.run_longest,
+    Kernel.LONGEST_GENERAL: longest.run_longest_events,
+}
+
 #: The kernel may ask for room for so many times as many runs as there are, before it has to count.
 MOST_UNCOUNTED = 4
 
@@ -75,10 +83,11 @@ class NfaExecutor:
         self._furthest = new_output(0, self.nfa.finals)  # what a batch shows to the observer, until the next
         self._reverse_scan = ReverseScan(self.nfa)
         self._tables = Held(self.nfa.tables)
-        self._extent = extent_of(self.nfa)
-        self.columns.prepare(
-            self.nfa, interprets=self._extent is not Extent.PREDICATES and not self.nfa.lockstep
-        )
+        chosen, extent = self.nfa.kernel.kernel.value, extent_of(self.nfa)
+        self._kernel = kernel_for(_KERNELS[chosen], extent)
+        self._is_longest = chosen in (Kernel.LONGEST, Kernel.LONGEST_GENERAL)
+        self._is_lockstep = chosen.lockstep
+        self.columns.prepare(self.nfa, interprets=extent is not Extent.PREDICATES and not chosen.lockstep)
         self._no_matches = _raw_matches(new_output(0, self.nfa.finals), 0, self.nfa, NO_NODES)
 
     @property
@@ -148,7 +157,7 @@ class NfaExecutor:
     def _run(self, segment: EventSegment, batch: KernelBatch, probe: ProbeArrays | None) -> int:
         """Have the kernel process all events, and make room where it stops for it; return how many events."""
         count, times = len(segment), segment.events.time.values
-        ways = self._ways(batch, count) if self.nfa.lockstep else None
+        ways = self._ways(batch, count) if self._is_lockstep else None
         if ways is not None and self._reverse_scan.applies(self, ways):
             self._reverse_scan.run(self, batch.whole, ways)
             return count
@@ -163,17 +172,11 @@ class NfaExecutor:
     def _call_kernel(
         self, first: int, stop: int, batch: KernelBatch, probe: ProbeArrays | None, ways: NDArray[np.uint8] | None
     ) -> int:
-        extent = self._extent
         pool = self.pool
-        unobserved = first, stop, self._tables, *batch, pool.held, self.output.held
-        if self.nfa.kernel.kernel.value is Kernel.LONGEST:
-            return int(kernel_for(longest.run_longest, extent)(*unobserved, self.undecided))
-        if self.nfa.kernel.kernel.value is Kernel.LONGEST_GENERAL:
-            return int(kernel_for(longest.run_longest_events, extent)(*unobserved, self.undecided))
-        arguments = *unobserved, probe
+        more: tuple[Any, ...] = (self.undecided,) if self._is_longest else (probe,)
         if ways is not None:
-            return int(kernel_for(lockstep.run_lockstep, extent)(*arguments, pool.steps, ways))
-        return int(kernel_for(strict.run_strict if self.nfa.strict else general.run_events, extent)(*arguments))
+            more = probe, pool.steps, ways
+        return int(self._kernel(first, stop, self._tables, *batch, pool.held, self.output.held, *more))
 
     def _ways(self, batch: KernelBatch, count: int) -> NDArray[np.uint8]:
         """Of each waiting state and event the edge that its runs take."""

@@ -50,6 +50,7 @@ class _WantedColumns(NamedTuple):
 
 
 _NOTHING: Set[str] = frozenset()
+_NO_TIMES: NDArray[Any] = np.zeros(0)
 
 
 class EventOrder:
@@ -64,7 +65,7 @@ class EventOrder:
         self.count = 0
         self.oldest: int | None = None
         self._before = 0
-        self._times: NDArray[Any] = np.zeros(0)
+        self._times = _NO_TIMES
         self._wanted: dict[str, _WantedColumns] = {}
 
     def inputs(
@@ -78,8 +79,9 @@ class EventOrder:
         self._forget_times()
         if not events:
             return {}
-        floats = Type.FLOAT in [batch.schema.time_type for batch in loaded.values()]
-        ends = [e.time.values.astype(np.float64 if floats else np.int64, copy=False) for e in events.values()]
+        ends = [columns.time.values for columns in events.values()]
+        if len(ends) > 1 and Type.FLOAT in [batch.schema.time_type for batch in loaded.values()]:
+            ends = [times.astype(np.float64, copy=False) for times in ends]
         by = self._in_order(loaded, ends)
         place = 2 * self.count
         self.count += sum(map(len, ends))
@@ -106,7 +108,10 @@ class EventOrder:
         return known.types
 
     def _forget_times(self) -> None:
-        oldest = self.count if self.oldest is None else max(self.oldest, self._before)
+        if self.oldest is None:
+            self._times, self._before = _NO_TIMES, self.count
+            return
+        oldest = max(self.oldest, self._before)
         self._times = self._times[oldest - self._before :]
         self._before = oldest
 
