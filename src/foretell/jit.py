@@ -261,6 +261,8 @@ compiled: Decorator = _cached(decorators.compiled)
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """A view that cannot be written to, as Arrow's arrays are: Numba would compile a kernel once more for others."""
+    if not array.flags.writeable:
+        return array
     view = array.view()
     view.flags.writeable = False
     return view

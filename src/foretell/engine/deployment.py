@@ -235,7 +235,8 @@ class Deployment:
             buffer = ReorderBuffer({name: inputs.lateness(name) for name in inputs.schemas})
             self.inputs, self.checker = inputs, checker
             self.pipeline = EventPipeline(buffer, runtime)
-        self._add_stream(first.stream)
+        if first.stream not in self.pipeline.buffer.lateness:
+            self._add_stream(first.stream)
         return self.pipeline
 
     def resume(self, state: Mapping[str, Any], *, reset_forecasts: bool) -> None:

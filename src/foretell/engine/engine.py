@@ -163,10 +163,10 @@ class Engine(Viewed):
         unreadable = unreadable_values(events.nulled) if events.nulled else ()
         if not events.table.num_rows:
             return Notifications((), events.quarantined, totals, notes)
-        with self._use.changing():
+        with self._use.changing:
             pipeline = self._deployment.ensure_pipeline(events)
-            pipeline.require_room([events])
-            late = pipeline.buffer.add(events)
+            pipeline.require_room((events,))
+            (late,) = pipeline.buffer.add_together((events,))
             self._deployment.inputs.schemas[stream] = events.schema
             rows = pipeline.notifications()
         notes += pipeline.limit_notes()
@@ -198,7 +198,7 @@ class Engine(Viewed):
         """The same as `push_together`, with columns for the result. Where there is a function to `take` results, it
         gets them in parts, one after the other in their order, and the result has none."""
         read_batches = [self._deployment.inputs.read(stream, batch) for stream, batch in batches.items()]
-        with self._use.changing():
+        with self._use.changing:
             for events in read_batches:
                 self._deployment.ensure_pipeline(events)
                 self._deployment.inputs.schemas[events.stream] = events.schema
@@ -209,7 +209,7 @@ class Engine(Viewed):
         pipeline = self._deployment.pipeline
         if pipeline is None:
             return ColumnarResult((), bad, totals, notes, (), unreadable)
-        with self._use.changing():
+        with self._use.changing:
             pipeline.require_room(read_batches)
             late = pipeline.buffer.add_together(read_batches)
             pipeline.buffer.observe_latest(latest or {})

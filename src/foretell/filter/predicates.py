@@ -122,9 +122,10 @@ class Predicates:
         precomputed: Mapping[Expression, Flags] | None,
     ) -> None:
         """The same, written to the beginning of the rows of `result`."""
-        count = len(events)
+        count = len(events.time.values)
         for number, conditions in enumerate(self._conjunctions):
-            result[number, :count] = _all_hold(conditions, events, strings, precomputed)
+            hold = _holds if len(conditions) == 1 else _all_hold
+            result[number, :count] = hold(conditions, events, strings, precomputed)
 
 
 # Not closures: two that call each other are a cycle, and the batch's columns would live until it is collected.
@@ -136,18 +137,17 @@ def _all_hold(
     strings: StringDictionary,
     precomputed: Mapping[Expression, Flags] | None,
 ) -> Flags:
-    if len(conditions) == 1:
-        return _holds(conditions[0], events, strings, precomputed)
-    every = [_holds(condition, events, strings, precomputed) for condition in conditions]
+    every = [_holds((condition,), events, strings, precomputed) for condition in conditions]
     return reduce(np.logical_and, every) if every else np.ones(len(events), np.bool_)
 
 
 def _holds(
-    condition: PreparedExpression,
+    conditions: Sequence[PreparedExpression],
     events: EventColumns,
     strings: StringDictionary,
     precomputed: Mapping[Expression, Flags] | None,
 ) -> Flags:
+    (condition,) = conditions
     expression = condition.expression
     if precomputed and expression in precomputed:
         return precomputed[expression]

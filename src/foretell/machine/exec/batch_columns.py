@@ -14,7 +14,7 @@ from foretell.events.types import Type
 from foretell.filter.column import Column, no_nulls
 from foretell.filter.parameters import with_parameters
 from foretell.filter.predicates import EventColumns, Predicates
-from foretell.filter.string_dictionary import StringDictionary
+from foretell.filter.string_dictionary import Heap, StringDictionary
 from foretell.filter.template_index import TemplateIndex
 from foretell.jit import read_only
 from foretell.machine.input.event_buffer import EventSegment
@@ -64,9 +64,10 @@ class BatchColumns:
         """From now on make the batches of this NFA; `interprets` where kernels reach the interpreter of conditions."""
         self._nfa, self._interprets = nfa, interprets
         self._predicates = Predicates(nfa.predicates)
-        self._kept = self._new_arrays(LEAST_KEPT)
         if interprets and len(self._stack.integers) < nfa.code.code.depth:
             self._stack = new_stack(nfa.code.code)
+        self._heap: Heap | None = None
+        self._kept = Held(self._new_arrays(LEAST_KEPT))
 
     @property
     def lists(self) -> int:
@@ -76,9 +77,8 @@ class BatchColumns:
     def batch(self, segment: EventSegment) -> KernelBatch:
         """The batch for the kernels."""
         events, count = segment.events, len(segment)
-        evaluated = self._arrays(count)
-        arrays = evaluated.value
-        flags = self._occurrence_flags(self._nfa.counted, events, segment.lane)
+        arrays = self._kept.value if count <= len(self._kept.value.rows) else self._new_arrays(count)
+        flags = self._occurrence_flags(self._nfa.counted, events, segment.lane) if self._nfa.counted else {}
         if self.selection is not None:
             arrays.rows[:count] = self.selection.rows(events, self.strings)
             flags[RowSelected()] = arrays.rows[:count] != 0
@@ -89,31 +89,32 @@ class BatchColumns:
             arrays.columns.nulls[number, :count] = column.nulls
         time = read_only(events.time.values)
         start = time if events.start is events.time else read_only(events.start.values)
-        return KernelBatch(BatchEvents(segment.base, segment.lane.view(np.uint64), time, start), evaluated)
+        return KernelBatch(BatchEvents(segment.base, segment.lane.view(np.uint64), time, start), self._held(arrays))
 
-    def _arrays(self, count: int) -> Held[Evaluated]:
-        """Arrays with room for so many events. Short ones are those of the batch before, while strings are the same."""
-        if count > MOST_KEPT:
-            return self._new_arrays(count)
-        known, code = self._kept.value, self._nfa.code.code
-        heap = self.strings.heap(code.text_functions, substrings=code.interns)
-        if count > len(known.rows) or heap is not self._heap:
-            self._kept = self._new_arrays(max(len(known.rows), 2 * count if count > len(known.rows) else 0))
-        return self._kept
-
-    def _new_arrays(self, size: int) -> Held[Evaluated]:
+    def _new_arrays(self, count: int) -> Evaluated:
+        """Arrays with room for so many events, if they are few for more."""
+        size = 2 * count if 2 * count <= MOST_KEPT else count
         columns, code = len(self._nfa.columns), self._nfa.code.code
-        self._heap = self.strings.heap(code.text_functions, substrings=code.interns)
         words = np.zeros((max(1, columns), size if columns else 1), np.int64)
-        arrays = Evaluated(
+        return Evaluated(
             predicates=np.zeros((max(1, len(self._predicates)), size), np.uint8),
             rows=np.zeros(size, np.int64),
             columns=Values(words.view(np.float64), words, np.zeros(words.shape, np.uint8)),
             parameters=self._row if self._interprets else None,
-            code=Bytecode(code.ops, code.constants_f, code.constants_i, *self._heap),
+            code=bytecode(code, self.strings),
             stack=self._stack if self._interprets else None,
         )
-        return Held(arrays)
+
+    def _held(self, arrays: Evaluated) -> Held[Evaluated]:
+        """The arrays for the kernels, with the texts that there are when all is evaluated."""
+        kept, code = self._kept, self._nfa.code.code
+        heap = self.strings.heap(code.text_functions, substrings=code.interns)
+        if arrays is kept.value and heap is self._heap:
+            return kept
+        held = Held(arrays._replace(code=bytecode(code, self.strings)), kept)
+        if len(arrays.rows) <= MOST_KEPT:
+            self._kept, self._heap = held, heap
+        return held
 
     @cached_property
     def _row(self) -> Values:

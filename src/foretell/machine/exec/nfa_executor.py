@@ -141,7 +141,7 @@ class NfaExecutor:
         self.output.prepare()
         batch = self.columns.batch(segment)
         self.pool.grow_lanes(max(lane_count, self.columns.lists, 1))
-        probe = self._probe_arrays(len(segment))
+        probe = None if self.probe is None else self._probe_arrays(len(segment), self.probe)
         self.pool.forget_nodes()
         done = self._run(segment, batch, probe)
         self.now = now
@@ -187,11 +187,8 @@ class NfaExecutor:
 
     # ── the probe ──
 
-    def _probe_arrays(self, rows: int) -> ProbeArrays | None:
-        """Where the kernel writes what it sees after each event; None where nobody observes."""
-        if self.probe is None:
-            return None
-        probe = self.probe
+    def _probe_arrays(self, rows: int, probe: Probe) -> ProbeArrays:
+        """Where the kernel writes what it sees after each event."""
         if rows > len(self._furthest.first):
             self._furthest = new_output(rows, self.nfa.finals)
         return ProbeArrays(

@@ -95,7 +95,8 @@ class EventOrder:
         inputs, first = dict[str, OrderedInput](), 0
         for (name, batch), end in zip(loaded.items(), ends, strict=True):
             stop = first + len(end)
-            inputs[name] = OrderedInput(events[name], _names(batch), places[first:stop].reshape(-1, 1))
+            names = None if batch.schema.id is None else _names(batch, batch.schema.id)
+            inputs[name] = OrderedInput(events[name], names, places[first:stop].reshape(-1, 1))
             first = stop
         return inputs
 
@@ -191,12 +192,10 @@ def _value_ranks(values: list[Any]) -> Ints:
     return np.array([texts[v] if isinstance(v, str) else numbers[v] for v in values], np.int64)
 
 
-def _names(loaded: EventBatch) -> NDArray[np.object_] | None:
-    """The IDs of events; None if the stream has none."""
-    if loaded.schema.id is None:
-        return None
+def _names(loaded: EventBatch, column: str) -> NDArray[np.object_]:
+    """The IDs of events."""
     names = np.full(loaded.table.num_rows, None, object)
-    names[:] = _ids(loaded.table[loaded.schema.id], loaded.schema.attributes[loaded.schema.id])
+    names[:] = _ids(loaded.table[column], loaded.schema.attributes[column])
     return names
 
 

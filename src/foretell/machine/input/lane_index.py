@@ -62,6 +62,8 @@ class LaneIndex:
 
     def __init__(self, kinds: Sequence[Type]) -> None:
         self.kinds = tuple(kinds)
+        # Keys that are strings have small numbers, their codes, which need no hash.
+        self._is_coded = self.kinds == (Type.STRING,)
         self.count = self.begun = 0 if kinds else 1
         self.keys: Ints = np.zeros((16, 2 * len(self.kinds)), np.int64)
         self.lengths: Ints = np.zeros(16, np.int64)
@@ -120,11 +122,6 @@ class LaneIndex:
             done, self.count, self._free_count = _assign_lanes(done, rows, table, self.count, self._free_count)
             self.begun += self.used - before
         return rows.lanes, rows.numbers
-
-    @property
-    def _is_coded(self) -> bool:
-        """Whether keys are strings: their codes are small numbers, which need no hash."""
-        return self.kinds == (Type.STRING,)
 
     def _by_code(self, codes: Ints) -> tuple[Ints, Ints]:
         lanes, numbers = np.empty(len(codes), np.int64), np.empty(len(codes), np.int64)

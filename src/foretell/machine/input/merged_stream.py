@@ -133,7 +133,8 @@ class MergedStream:
     def _merged(self, inputs: list[OrderedInput]) -> OrderedInput:
         """The streams of FROM as one, in order."""
         if len(inputs) == 1:
-            return _in_order(self._typed(inputs[0]))
+            only = self._typed(inputs[0])
+            return only if len(only.order) < 2 else _in_order(only)
         plan = self.plan
         attributes = {
             name: concatenate_columns([_typed(i.events.attributes.get(name), kind, len(i)) for i in inputs], kind)
@@ -167,7 +168,9 @@ class MergedStream:
                 attributes[name] = column
         if "stream" in self.per and "stream" not in events.attributes:
             attributes["stream"] = events.stream
-        time = _typed(events.time, self.plan.time, count)
+        time = events.time
+        if time.kind is not self.plan.time:
+            time = _typed(time, self.plan.time, count)
         start = time if events.start is events.time else _typed(events.start, self.plan.time, count)
         return OrderedInput(
             EventColumns(attributes, self.plan.attributes, time, start, events.stream), only.name, only.order
@@ -177,7 +180,7 @@ class MergedStream:
 def _in_order(merged: OrderedInput) -> OrderedInput:
     """The events in their order. Derived events that time completed between the same two events go by their end."""
     events, order = merged.events, merged.order
-    if len(order) < 2 or (order[1:, 0] > order[:-1, 0]).all():
+    if (order[1:, 0] > order[:-1, 0]).all():
         return merged
     by = np.lexsort((*order.T[:0:-1], events.time.values, order[:, 0]))
 
