@@ -127,8 +127,9 @@ class _DiskCache(_Cache):
             announce(_WHY_COMPILING if writable_folder() else _WHY_COMPILING_ALWAYS)
             return None
         # Numba would load all that compiling needs, which takes a third of a second. To run a compiled kernel its
-        # memory management is enough.
-        _runtime.rtsys.initialize(target_context)
+        # memory management is enough, where the kernel allocates at all.
+        if self._dispatcher.targetoptions.get("_nrt", True):
+            _runtime.rtsys.initialize(target_context)
         # Numba has no other format for kernels than pickle; `load_cached` returns only what this user has stored.
         return _compiler.CompileResult._rebuild(target_context, *_KernelUnpickler(BytesIO(content)).load())
 

@@ -29,9 +29,10 @@ from foretell.machine.runtime import MatchRuntime
 from foretell.notify.collected_notifications import collect
 from foretell.plan.lower.program import UnsupportedError
 from foretell.plan.match_plan import MatchPlan
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class PlannedStatements:
     """The statements of a plan: notifications of the engine refer to those of the time when they were made."""
 
@@ -45,7 +46,7 @@ class PlannedStatements:
 PART_RESULTS = 131_072
 
 
-@dataclass(frozen=True)
+@record
 class EventPipeline:
     """The way of an event through a running engine: reorder buffer, then match runtime."""
 

@@ -7,7 +7,7 @@ A pushed batch goes through `events.ingest` (types, quarantine), the reorder buf
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
@@ -40,12 +40,13 @@ from foretell.machine.exec.limits import Limits
 from foretell.machine.matches.results import ResultBatch
 from foretell.notify.notifications import Notifications
 from foretell.notify.ordered_notifications import to_notifications
+from foretell.records import record
 
 if TYPE_CHECKING:
     from foretell.forecast.online.outlook import Outlooks
 
 
-@dataclass(frozen=True)
+@record
 class ColumnarResult:
     """The results of pushed batches as columns; the other fields are those of `Notifications`."""
 

@@ -17,7 +17,6 @@ from foretell.events.ingest.direct_rows import DirectRowReader
 from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
 from foretell.events.types import ATTRIBUTE_TYPES, Schema, Type
-from foretell.language import tree
 from foretell.language.statement_registry import RegisteredStatement, StatementRegistry
 from foretell.language.stream_schemas import duration_of
 from foretell.storage.recorded_values import require

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from foretell.arrays import Flags
+from foretell.events.arrow_compute import pc
 from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray, ArrowType
 from foretell.events.types import Scalar, Type
 

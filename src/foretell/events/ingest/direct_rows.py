@@ -7,7 +7,6 @@ other value the general reader (`reader.read`) takes the list, and says what is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +17,7 @@ from foretell.events.ingest.nested_paths import path_of
 from foretell.events.ingest.raw_columns import ARROW_TYPES
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration
 from foretell.events.types import Schema, Type
+from foretell.records import record
 
 #: The Python types whose values need no reading. A time in a text or a `datetime` needs it.
 _FITTING: Mapping[Type, frozenset[type]] = {
@@ -28,7 +28,7 @@ _FITTING: Mapping[Type, frozenset[type]] = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class DirectRowReader:
     """Reads dicts as events of one declaration."""
 

@@ -21,9 +21,10 @@ from foretell.machine.kernels.structs import Values
 from foretell.plan.expressions import RowSelected
 from foretell.plan.lower.arrivals import ArrivalPlan
 from foretell.plan.lower.program import EventExpression
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class ArrivalBatch:
     """The events of a batch that some step may want, often few of them: `rows` are their places in the batch."""
 

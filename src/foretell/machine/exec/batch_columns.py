@@ -28,7 +28,6 @@ from foretell.plan.lower.bytecode import Code
 from foretell.plan.lower.program import CompiledNfa, EventExpression
 from foretell.storage.recorded_values import require_range
 
-
 #: The arrays for batches of up to so many events are kept for the next batch; at first they have room for the least.
 MOST_KEPT, LEAST_KEPT = 1024, 64
 

@@ -261,9 +261,9 @@ def _joined(segments: Sequence[EventSegment]) -> EventSegment:
     depth = max([order.shape[1] for order in orders])
     if depth > 1:
         orders = [deepened(order, depth) for order in orders]
-    consecutive = all([segment.positions is None for segment in segments])
-    consecutive = consecutive and all([first.end == second.base for first, second in pairwise(segments)])
-    unnamed = all([segment.name is None for segment in segments])
+    consecutive = all(segment.positions is None for segment in segments)
+    consecutive = consecutive and all(first.end == second.base for first, second in pairwise(segments))
+    unnamed = all(segment.name is None for segment in segments)
     return EventSegment(
         base=segments[0].base,
         events=_joined_events([segment.events for segment in segments]),
@@ -291,7 +291,7 @@ def _joined_events(parts: Sequence[EventColumns]) -> EventColumns:
         return concatenate_columns(columns, columns[-1].kind)
 
     time = joined([events.time for events in parts])
-    plain = all([events.start is events.time for events in parts])
+    plain = all(events.start is events.time for events in parts)
     return EventColumns(
         {name: column(name) for name in dict.fromkeys(chain.from_iterable([events.attributes for events in parts]))},
         types,

@@ -12,7 +12,7 @@ from foretell.events.types import Type
 from foretell.filter.column import Column
 from foretell.filter.predicates import EventColumns
 from foretell.filter.string_dictionary import StringDictionary
-from foretell.jit import compiled
+from foretell.jit import kernel
 from foretell.plan.expressions import Lagged
 from foretell.storage.recorded_values import array, require_range
 
@@ -83,7 +83,7 @@ class LagColumns:
                 column.unknown = array(state[str(lag)]["unknown"], np.bool_, column.latest.shape, "the latest values")
 
 
-@compiled
+@kernel
 def _shift(lanes: Any, values: Ints, nulls: Any, latest: Ints, unknown: Any, words: Ints, missing: Any) -> None:
     for i in range(np.uint64(lanes.size)):
         lane = lanes[i]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from foretell.arrays import Flags, Ints
 from foretell.events.types import Type
 from foretell.filter.column import Column, may_be_null, no_nulls
-from foretell.jit import compiled, read_only
+from foretell.jit import compiled, kernel, read_only
 from foretell.machine.kernels.hash_table import SECRET, first_slot, keyed, next_slot
 from foretell.machine.kernels.layout import NONE, Array, S
 from foretell.storage.recorded_values import FAR, array, ascending, indices, require, require_range, whole
@@ -241,7 +241,7 @@ def _words(column: Column) -> Ints:
     return np.ascontiguousarray(values).view(np.int64)
 
 
-@compiled
+@kernel
 def _look_up(codes: Any, done: int, lanes: Ints, numbers: Ints, lane_of: Any, lengths: Ints) -> tuple[int, int]:
     """Look up the lanes of codes until one has none; returns its row and the code, or -1 where all have lanes."""
     for i in range(np.uint64(done), np.uint64(codes.size)):

@@ -91,8 +91,8 @@ class Batch(NamedTuple):
 
 
 class Evaluated(NamedTuple):
-    """The part of a batch that is computed for the kernels alone, in arrays that serve for the next batch, too. They may
-    be longer than the batch."""
+    """The part of a batch that is computed for the kernels alone. Its arrays serve for the next batch, too; they may be
+    longer than the batch."""
 
     predicates: Array
     rows: Array
