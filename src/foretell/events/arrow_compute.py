@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+__all__ = ["pc"]
+
 if TYPE_CHECKING:
     import pyarrow.compute as pc
 else:
