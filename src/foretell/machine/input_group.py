@@ -243,15 +243,16 @@ class InputGroup:
 
     def _forget(self) -> None:
         """Drops events that no run, pending result or observer can refer to any more."""
-        oldest = [group.oldest for group in self.nfa_groups]
-        for group in self.nfa_groups:
-            oldest += [self._leading_from(m) for m in group.members.values() if m.plan.leading]
-        limit = min((o for o in oldest if o is not None), default=self.stream.positions)
-        remembers = any(m.plan.remembers for group in self.nfa_groups for m in group.members.values())
-        self.stream.forget(0 if remembers else limit)
-        if not any(group.looks_between for group in self.nfa_groups):
+        if any(group.looks_between for group in self.nfa_groups):
+            oldest = [group.oldest for group in self.nfa_groups]
+            for group in self.nfa_groups:
+                oldest += [self._leading_from(m) for m in group.members.values() if m.plan.leading]
+            limit = min((o for o in oldest if o is not None), default=self.stream.positions)
+            remembers = any(m.plan.remembers for group in self.nfa_groups for m in group.members.values())
+            self.stream.forget(0 if remembers else limit)
+        else:
             # A run may be old, and most events since are not its own.
-            self.stream.keep_only([group.referenced() for group in self.nfa_groups])
+            limit = self.stream.keep_only([group.referenced() for group in self.nfa_groups])
         for group in self.nfa_groups:
             for member in group.members.values():
                 member.forget(limit)

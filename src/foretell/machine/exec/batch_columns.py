@@ -29,7 +29,7 @@ from foretell.plan.lower.program import CompiledNfa, EventExpression
 from foretell.storage.recorded_values import require_range
 
 #: The arrays for batches of up to so many events are kept for the next batch; at first they have room for the least.
-MOST_KEPT, LEAST_KEPT = 1024, 64
+MOST_KEPT, LEAST_KEPT = 16_384, 64
 
 
 class KernelBatch(NamedTuple):

@@ -25,6 +25,10 @@ from foretell.plan.match_plan import InputPlan
 from foretell.storage.recorded_values import whole
 
 
+#: So many events come, and as many as remained, before the buffer is cleaned up again: that has a fixed cost.
+UNCLEANED = 1024
+
+
 class MergedStream:
     """The input of an input group. A position is an event's number in the merged stream, from the first event on.
 
@@ -65,7 +69,7 @@ class MergedStream:
     @property
     def crowded(self) -> bool:
         """Whether the buffer has grown so much since the last clean-up that another one is worth its cost."""
-        return self.positions - self._cleaned > self._remained + 64
+        return self.positions - self._cleaned > self._remained + UNCLEANED
 
     def forget(self, oldest: int) -> None:
         """Drops the events before a position."""
@@ -123,12 +127,17 @@ class MergedStream:
         time = null_column(self.plan.time, 0)
         return EventColumns(columns, self.plan.attributes, time, time, null_column(Type.STRING, 0))
 
-    def keep_only(self, referenced: list[Ints]) -> None:
-        """Drops the events that no match refers to, if they are most of the buffer."""
-        positions = np.sort(np.concatenate([np.zeros(0, np.int64), *referenced]))
-        positions = positions[np.diff(positions, prepend=-1) > 0]  # (np.unique hashes, in ten times the time)
+    def keep_only(self, referenced: list[Ints]) -> int:
+        """Drops the events that no match refers to, if they are most of the buffer, else those before the first that a
+        match refers to; returns its position."""
+        positions = np.sort(np.concatenate([np.full(1, -1), *referenced]))
+        positions = positions[1:][positions[1:] != positions[:-1]]  # (np.unique hashes, in ten times the time)
+        first = int(positions[0]) if len(positions) else self.positions
         if 2 * len(positions) < len(self.buffer):
             self._keep(self.buffer.only(positions[positions >= self.buffer.base]))
+        else:
+            self.forget(first)
+        return first
 
     def _merged(self, inputs: list[OrderedInput]) -> OrderedInput:
         """The streams of FROM as one, in order."""
