@@ -24,7 +24,6 @@ from foretell.machine.matches.codec import restore_segment, segment_state
 from foretell.plan.match_plan import InputPlan
 from foretell.storage.recorded_values import whole
 
-
 #: So many events come, and as many as remained, before the buffer is cleaned up again: that has a fixed cost.
 UNCLEANED = 1024
 

@@ -36,7 +36,7 @@ class Held(Generic[Value]):
         self.value = value
         self._notes = np.array(list(_words(value)), np.int64)
         self.address = self._notes.ctypes.data
-        self._numba_type_ = HeldType(_numba.typeof(value)) if like is None else like._numba_type_
+        self._numba_type_: HeldType = HeldType(_numba.typeof(value)) if like is None else like._numba_type_
 
 
 def _words(value: Any) -> Iterator[int]:
