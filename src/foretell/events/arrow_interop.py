@@ -80,7 +80,7 @@ def nulls_of(array: ArrowArray) -> Flags:
 
 def arrow_of(values: NDArray[Any], kind: ArrowType | None = None, nulls: Flags | None = None) -> ArrowArray:
     """Numbers or booleans as an Arrow array of a type with the same memory layout."""
-    data = np.packbits(values, bitorder="little") if values.dtype == np.bool_ else np.ascontiguousarray(values)
+    data = np.packbits(values, bitorder="little") if values.dtype.kind == "b" else np.ascontiguousarray(values)
     kind = pa.from_numpy_dtype(values.dtype) if kind is None else kind
     return pa.Array.from_buffers(kind, len(values), [_validity(nulls), _buffer(data)])
 

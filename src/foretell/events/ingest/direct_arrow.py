@@ -24,7 +24,7 @@ from foretell.events.types import LAST_TIME, Schema, Type
 from foretell.records import record
 
 #: The types of columns that are taken as they are.
-_DTYPES = {Type.INT: np.dtype(np.int64), Type.FLOAT: np.dtype(np.float64)}
+DTYPES = {Type.INT: np.dtype(np.int64), Type.FLOAT: np.dtype(np.float64)}
 
 
 @record
@@ -92,7 +92,7 @@ class DirectReader:
                 return False
         elif kind is Type.FLOAT and len(values) and math.isnan(least_of(values)):
             return False  # (the least of numbers is NaN where any is)
-        if values.dtype == _DTYPES[kind] and not column.null_count:
+        if values.dtype == DTYPES[kind] and not column.null_count:
             known.numbers[name] = values
         return True
 

@@ -47,8 +47,10 @@ class LagColumns:
 
     def keep(self, lags: Iterable[Lagged]) -> None:
         """Keeps exactly these columns, and those of smaller distances that they are computed from, from now on."""
-        kept = {Lagged(d, lag.expression): None for lag in lags for d in range(1, lag.distance + 1)}
-        self._columns = {lag: self._columns.get(lag) or _LagColumn(lag) for lag in kept}
+        wanted = list(lags)  # these very nodes, which are found quicker than equal ones
+        kept = dict.fromkeys([*wanted, *(Lagged(d, lag.expression) for lag in wanted for d in range(1, lag.distance))])
+        by_distance = sorted(kept, key=lambda lag: lag.distance)
+        self._columns = {lag: self._columns.get(lag) or _LagColumn(lag) for lag in by_distance}
 
     def add_columns(self, events: EventColumns, lane: Ints, lanes: int, strings: StringDictionary) -> None:
         """Adds the lag columns to the events of a batch."""
