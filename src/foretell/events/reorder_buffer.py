@@ -207,15 +207,12 @@ class ReorderBuffer:
     def release(self) -> dict[str, EventBatch]:
         """Take out the events that the watermark has passed, each stream's in order, or as they came where nothing is
         held back."""
-        ready, self._ready = self._ready, {}
-        if self._buffers:
-            ready |= self._release(self.watermark if self.max_lateness else math.inf)
-        return ready
+        return self._release(self.watermark if self.max_lateness else math.inf)
 
     def drain(self) -> dict[str, EventBatch]:
         """Take out all events, because no more will come."""
         self.advance(max(self.latest.values(), default=-math.inf))
-        return self.release() | self._release(math.inf)
+        return self._release(math.inf)
 
     def stream_clocks(self) -> Mapping[str, Time]:
         """The time that each stream has reached: the watermark, but not beyond its own events.
@@ -230,7 +227,7 @@ class ReorderBuffer:
         }
 
     def _release(self, bound: Time) -> dict[str, EventBatch]:
-        released = {}
+        released, self._ready = self._ready, {}
         for name, buffer in list(self._buffers.items()):
             runs = buffer.release(bound)
             if runs:
