@@ -54,7 +54,7 @@ def _first_init(cls: Any) -> Callable[..., None]:
     """A constructor that writes the real one and takes its place; several threads may do so at once."""
 
     def first_init(self: Any, *values: Any, **named: Any) -> None:
-        init = _written_init(cls)
+        init = written_init(cls)
         cls.__init__ = init
         init(self, *values, **named)
 
@@ -64,7 +64,7 @@ def _first_init(cls: Any) -> Callable[..., None]:
 _FACTORY: Any = object()
 
 
-def _written_init(cls: Any) -> Callable[..., None]:
+def written_init(cls: Any) -> Callable[..., None]:
     """The constructor of a dataclass, as `dataclasses` writes it."""
     known: dict[str, Any] = {"factory": _FACTORY}
     parameters: dict[bool, list[str]] = {False: ["self"], True: []}

@@ -20,7 +20,7 @@ from foretell.machine.exec.limits import Limits, RunLedger
 from foretell.machine.input.delayed_inputs import DelayedInputs, Frontier, earliest
 from foretell.machine.input.event_order import EventOrder, OrderedInput
 from foretell.machine.input.state_bounds import StateBounds
-from foretell.machine.input.time_slices import SliceSize, TimeSlices
+from foretell.machine.input.time_slices import NO_TIME, SliceSize, TimePassed, TimeSlices, events_in
 from foretell.machine.input_group import InputGroup
 from foretell.machine.matches.codec import results_state
 from foretell.machine.matches.derived_events import derived_events
@@ -218,33 +218,22 @@ class MatchRuntime:
     ) -> Iterator[ResultPiece]:
         """The results of `process` as they come: those of a slice of the events at a time. The caller has to take all
         pieces."""
-        count = _events_in(batches)
+        count, passed = events_in(batches), TimePassed(until, clocks or {}, ends)
         begin_stage("matching", count, "events")
         if count <= self._slice_size.next or not self._share_time(batches):
-            yield ResultPiece(self._process_slice(batches, count, until, clocks or {}, ends=ends), math.inf)
+            yield ResultPiece(self._process_slice(batches, count, passed), math.inf)
             return
         slices = TimeSlices(batches, self._needed)
         while slices.remaining:
             part = slices.take(self._slice_size.next)
-            if slices.remaining:
-                results = self._process_slice(part, _events_in(part), None, {}, ends=False)
-                yield ResultPiece(results, self._settled(slices.next_time))
-            else:
-                results = self._process_slice(part, _events_in(part), until, clocks or {}, ends=ends)
-                yield ResultPiece(results, math.inf)
+            is_last = not slices.remaining
+            results = self._process_slice(part, events_in(part), passed if is_last else NO_TIME)
+            yield ResultPiece(results, math.inf if is_last else self._settled(slices.next_time))
 
-    def _process_slice(
-        self,
-        batches: Mapping[str, EventBatch],
-        events: int,
-        until: int | float | None,
-        clocks: Mapping[str, int | float],
-        *,
-        ends: bool,
-    ) -> list[ResultBatch]:
+    def _process_slice(self, batches: Mapping[str, EventBatch], events: int, passed: TimePassed) -> list[ResultBatch]:
         """The results of a slice of so many events, from which the size of the next one follows."""
         since = monotonic()
-        results = self._process(batches, until, clocks, ends=ends)
+        results = self._process(batches, passed)
         matches = sum([len(result) for result in results if result.forecasts is None]) if results else 0
         advance(events, matches)
         self._slice_size.adapt(events, matches, monotonic() - since, sum(self.ledger.held.values()))
@@ -264,16 +253,9 @@ class MatchRuntime:
         read = [set(group.plan.input.streams) & set(batches) for group in self.groups.values()]
         return all(not streams or len(streams) == len(batches) for streams in read)
 
-    def _process(
-        self,
-        batches: Mapping[str, EventBatch],
-        until: int | float | None,
-        clocks: Mapping[str, int | float],
-        *,
-        ends: bool,
-    ) -> list[ResultBatch]:
+    def _process(self, batches: Mapping[str, EventBatch], passed: TimePassed) -> list[ResultBatch]:
         inputs = self._order.inputs(batches, self.strings, self._needed)
-        self._advance(batches, until, clocks)
+        self._advance(batches, passed)
         results: list[ResultBatch] = []
         frontiers: dict[str, Frontier] = {}
         for group in self.groups.values():
@@ -283,7 +265,7 @@ class MatchRuntime:
             if math.isfinite(self._until):
                 now = max(now, self._until)
             if now > -math.inf:
-                results += self._process_group(group, inputs, now, frontiers, ends=ends)
+                results += self._process_group(group, inputs, now, frontiers, ends=passed.ends)
         self._free_what_nothing_needs()
         first = earliest(frontiers.values()) if frontiers else None
         self._order.oldest = None if first is None else first.place // 2
@@ -352,17 +334,15 @@ class MatchRuntime:
                 frontiers[name] = first
         return results
 
-    def _advance(
-        self, batches: Mapping[str, EventBatch], until: int | float | None, clocks: Mapping[str, int | float]
-    ) -> None:
+    def _advance(self, batches: Mapping[str, EventBatch], passed: TimePassed) -> None:
         for name, batch in batches.items():
             span = time_span(batch)
             if span is not None:
                 self._clocks[name] = max(self._clocks.get(name, -math.inf), span.latest)
-        for name, time in clocks.items():
+        for name, time in passed.clocks.items():
             self._clocks[name] = max(self._clocks.get(name, -math.inf), time)
-        if until is not None:
-            self._until = max(self._until, until)
+        if passed.until is not None:
+            self._until = max(self._until, passed.until)
 
     def _derive_inputs(
         self, group: InputGroup, results: list[ResultBatch], now: int | float, inputs: dict[str, OrderedInput]
@@ -464,10 +444,3 @@ class MatchRuntime:
             self._unread[name] = [
                 group.unread_results(name, row_id, recorded, bounds[key]) for row_id, recorded in results
             ]
-
-
-def _events_in(batches: Mapping[str, EventBatch]) -> int:
-    count = 0
-    for batch in batches.values():
-        count += batch.table.num_rows
-    return count

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Set
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,25 @@ MATCH_ROOM = 1024
 
 #: The time that a slice should take, so that its progress is seen.
 SLICE_SECONDS = 1.0
+
+
+class TimePassed(NamedTuple):
+    """The time that all statements reach, the times that streams reach, and whether no more events come."""
+
+    until: int | float | None
+    clocks: Mapping[str, int | float]
+    ends: bool
+
+
+NO_TIME = TimePassed(None, {}, False)
+
+
+def events_in(batches: Batches) -> int:
+    """The number of events of all streams."""
+    count = 0
+    for batch in batches.values():
+        count += batch.table.num_rows
+    return count
 
 
 class SliceSize:
@@ -69,7 +88,7 @@ class TimeSlices:
     """
 
     def __init__(self, batches: Batches, needed: Mapping[str, Set[str]]) -> None:
-        self.count = sum([batch.table.num_rows for batch in batches.values()])
+        self.count = events_in(batches)
         self.done = 0
         self._batches, self._needed = dict(batches), needed
         self._times: dict[str, NDArray[Any]] = {}  # of each stream, in order, and of all, as soon as they are needed
