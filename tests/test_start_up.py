@@ -83,6 +83,12 @@ def test_an_engine_at_work(code: str) -> None:
     assert not _loaded(code) & {*_NEVER, *_NOT_HERE, *_OTHER_ROOMS - {"foretell.engine.engine"}, *_CSV}
 
 
+def test_a_plain_event_needs_none_of_arrows_functions() -> None:
+    code = _ENGINE + "engine.push('s', [{'t': 1, 'k': 'a', 'v': 1.0}])"
+    _loaded(code)  # the kernels are compiled once
+    assert not _loaded(code) & {"pyarrow._compute", "pydoc"}
+
+
 def test_the_command_for_help() -> None:
     code = "from foretell.cli.commands import app\napp(['--help'], standalone_mode=False)"
     assert not _loaded(code) & {*_NEVER - {"typer", "rich"}, "scipy", "numba"}

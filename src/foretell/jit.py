@@ -127,8 +127,9 @@ class _DiskCache(_Cache):
             announce(_WHY_COMPILING if writable_folder() else _WHY_COMPILING_ALWAYS)
             return None
         # Numba would load all that compiling needs, which takes a third of a second. To run a compiled kernel its
-        # memory management is enough.
-        _runtime.rtsys.initialize(target_context)
+        # memory management is enough, where the kernel allocates at all.
+        if self._dispatcher.targetoptions.get("_nrt", True):
+            _runtime.rtsys.initialize(target_context)
         # Numba has no other format for kernels than pickle; `load_cached` returns only what this user has stored.
         return _compiler.CompileResult._rebuild(target_context, *_KernelUnpickler(BytesIO(content)).load())
 
@@ -216,6 +217,8 @@ def compilation_inputs(dispatcher: Any, seen: set[Any]) -> Iterator[str]:
                 yield repr(value)
             elif isinstance(value, EnumType):
                 yield repr(list(value))
+            elif isinstance(value, type) and issubclass(value, tuple):
+                yield repr(getattr(value, "_fields", ()))
             elif name in function.__globals__ and not _is_foreign(value) and _is_global(name, code):
                 raise TypeError(f"the kernel {function.__qualname__} may name kernels and numbers, but not '{name}'")
 
@@ -259,6 +262,8 @@ compiled: Decorator = _cached(decorators.compiled)
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """A view that cannot be written to, as Arrow's arrays are: Numba would compile a kernel once more for others."""
+    if not array.flags.writeable:
+        return array
     view = array.view()
     view.flags.writeable = False
     return view

@@ -24,6 +24,7 @@ from tests.properties.test_dynamic_subscriptions import finished, restored, scri
 def frees_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LaneIndex, "crowded", True)
     monkeypatch.setattr(StringDictionary, "crowded", True)
+    monkeypatch.setattr("foretell.machine.runtime.LOOK_AGAIN", 0)
 
 
 def _named(trial: Case) -> Case:

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 import foretell as ft
+from foretell.machine.exec import batch_columns
 from foretell.machine.input.merged_stream import MergedStream
 from foretell.plan.lower.program import UnsupportedError
 from foretell.plan.nfa import automaton
@@ -100,6 +101,20 @@ def test_every_event_may_come_alone(monkeypatch: pytest.MonkeyPatch) -> None:
         if both is not None:
             alone = both.embedded_in_batches(both.cut_at(list(range(31))))
             assert Counter(comparable_rows(alone)) == Counter(comparable_rows(both.embedded()))
+
+
+def test_arrays_for_kernels_serve_batches_of_any_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are kept, grow, and are made for one batch alone where it is long."""
+    monkeypatch.setattr(batch_columns, "LEAST_KEPT", 1)
+    monkeypatch.setattr(batch_columns, "MOST_KEPT", 4)
+    for seed in range(150):
+        chance = random.Random(seed)
+        trial = case(Chance(chance.randint))
+        both = _both(trial)
+        if both is not None:
+            cuts = sorted(chance.randint(0, 30) for _ in range(chance.randint(1, 12)))
+            parts = both.embedded_in_batches(both.cut_at(cuts))
+            assert Counter(comparable_rows(parts)) == Counter(comparable_rows(both.embedded()))
 
 
 def _agrees_in_lanes(seed: int, lanes: int) -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from foretell.errors import suggestion
+from foretell.events.arrow_compute import pc
 from foretell.events.arrow_interop import arrow_of_values
 from foretell.events.ingest.raw_columns import ArrowArray
 from foretell.events.ingest.reader import EventBatch

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from foretell.arguments.validation import EVERY_STREAM, as_mapping, as_time_columns, bad_argument
 from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.time_column import JOINED
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class InputSettings:
     """`time` has the time columns of streams without a STREAM statement, or two that make the time ('date+clock');
     `read` has the read options, by stream."""

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from foretell.cli.file_sample import first_rows
 from foretell.errors import InputError
+from foretell.events.arrow_compute import pc
 from foretell.events.arrow_interop import numpy_of
 from foretell.events.ingest.null_markers import apply_null_markers
 from foretell.events.ingest.raw_columns import ArrowArray, RawTable

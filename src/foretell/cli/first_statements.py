@@ -8,11 +8,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow.compute as pc
-
 from foretell.cli.event_survey import Survey, survey, tells_state
 from foretell.cli.input_options import InputArguments, stream_name
 from foretell.cli.output import say
+from foretell.events.arrow_compute import pc
 from foretell.events.atomic_files import atomic_write
 from foretell.events.types import Type
 from foretell.language.printer import name_text

@@ -29,9 +29,10 @@ from foretell.machine.runtime import MatchRuntime
 from foretell.notify.collected_notifications import collect
 from foretell.plan.lower.program import UnsupportedError
 from foretell.plan.match_plan import MatchPlan
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class PlannedStatements:
     """The statements of a plan: notifications of the engine refer to those of the time when they were made."""
 
@@ -45,7 +46,7 @@ class PlannedStatements:
 PART_RESULTS = 131_072
 
 
-@dataclass(frozen=True)
+@record
 class EventPipeline:
     """The way of an event through a running engine: reorder buffer, then match runtime."""
 
@@ -63,7 +64,10 @@ class EventPipeline:
         """Make room in the budget for batches; raises InputError where there is none, and changes nothing then."""
         self.runtime.ledger.bytes[id(self.buffer)] = self.buffer.nbytes
         # All memory that a table refers to is quickly known, but where it is a slice of another that is too much.
-        if not self.runtime.has_room(sum([batch.table.get_total_buffer_size() for batch in batches])):
+        size = 0
+        for batch in batches:
+            size += batch.table.get_total_buffer_size()
+        if not self.runtime.has_room(size):
             self.runtime.require_room(sum([batch.table.nbytes for batch in batches]))
 
     def notifications(self) -> Sequence[Notification]:
@@ -239,7 +243,8 @@ class Deployment:
             buffer = ReorderBuffer({name: inputs.lateness(name) for name in inputs.schemas})
             self.inputs, self.checker = inputs, checker
             self.pipeline = EventPipeline(buffer, runtime)
-        self._add_stream(first.stream)
+        if first.stream not in self.pipeline.buffer.lateness:
+            self._add_stream(first.stream)
         return self.pipeline
 
     def resume(self, state: Mapping[str, Any], *, reset_forecasts: bool) -> None:

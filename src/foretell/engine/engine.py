@@ -7,7 +7,7 @@ A pushed batch goes through `events.ingest` (types, quarantine), the reorder buf
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
@@ -40,12 +40,13 @@ from foretell.machine.exec.limits import Limits
 from foretell.machine.matches.results import ResultBatch
 from foretell.notify.notifications import Notifications
 from foretell.notify.ordered_notifications import to_notifications
+from foretell.records import record
 
 if TYPE_CHECKING:
     from foretell.forecast.online.outlook import Outlooks
 
 
-@dataclass(frozen=True)
+@record
 class ColumnarResult:
     """The results of pushed batches as columns; the other fields are those of `Notifications`."""
 
@@ -169,10 +170,10 @@ class Engine(Viewed):
         unreadable = unreadable_values(events.nulled) if events.nulled else ()
         if not events.table.num_rows:
             return Notifications((), events.quarantined, totals, notes)
-        with self._use.changing():
+        with self._use.changing:
             pipeline = self._deployment.ensure_pipeline(events)
-            pipeline.require_room([events])
-            late = pipeline.buffer.add(events)
+            pipeline.require_room((events,))
+            (late,) = pipeline.buffer.add_together((events,))
             self._deployment.inputs.schemas[stream] = events.schema
             rows = pipeline.notifications()
         notes += pipeline.limit_notes()
@@ -204,7 +205,7 @@ class Engine(Viewed):
         """The same as `push_together`, with columns for the result. Where there is a function to `take` results, it
         gets them in parts, one after the other in their order, and the result has none."""
         read_batches = [self._deployment.inputs.read(stream, batch) for stream, batch in batches.items()]
-        with self._use.changing():
+        with self._use.changing:
             for events in read_batches:
                 self._deployment.ensure_pipeline(events)
                 self._deployment.inputs.schemas[events.stream] = events.schema
@@ -215,7 +216,7 @@ class Engine(Viewed):
         pipeline = self._deployment.pipeline
         if pipeline is None:
             return ColumnarResult((), bad, totals, notes, (), unreadable)
-        with self._use.changing():
+        with self._use.changing:
             pipeline.require_room(read_batches)
             late = pipeline.buffer.add_together(read_batches)
             pipeline.buffer.observe_latest(latest or {})

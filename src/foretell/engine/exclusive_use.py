@@ -26,6 +26,8 @@ class ExclusiveUse:
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._broken_by: str | None = None
+        #: While the engine changes. An error of ours refuses a change and leaves the engine as it was.
+        self.changing = _Change(self)
 
     def __enter__(self) -> None:
         if os.getpid() != self._process:
@@ -41,10 +43,6 @@ class ExclusiveUse:
 
     def __exit__(self, *error: object) -> None:
         self._lock.release()
-
-    def changing(self) -> _Change:
-        """While the engine changes. An error of ours refuses a change and leaves the engine as it was."""
-        return _Change(self)
 
     def break_off(self, error: type[BaseException]) -> None:
         """Refuses all calls from now on, because of an error in the midst of a change."""
@@ -79,7 +77,7 @@ def changes(method: _Method[_Arguments, _Result]) -> _Method[_Arguments, _Result
 
     @wraps(method)
     def guarded(engine: Any, /, *given: _Arguments.args, **named: _Arguments.kwargs) -> _Result:
-        with engine._use, engine._use.changing():
+        with engine._use, engine._use.changing:
             return method(engine, *given, **named)
 
     return guarded

@@ -17,18 +17,20 @@ from foretell.events.ingest.direct_rows import DirectRowReader
 from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
 from foretell.events.types import ATTRIBUTE_TYPES, Schema, Type
-from foretell.language import tree
-from foretell.language.statement_registry import StatementRegistry
+from foretell.language.statement_registry import RegisteredStatement, StatementRegistry
 from foretell.language.stream_schemas import duration_of
 from foretell.storage.recorded_values import require
 
 
 class _KnownDeclaration(NamedTuple):
-    """A declaration, and what it was made of."""
+    """A declaration, and what it was made of: the statement, None where there is none, and the schema."""
 
-    stream: tree.Stream | None
+    statement: RegisteredStatement | None
     schema: Schema
     declaration: StreamDeclaration
+
+
+_ARROW = (pa.Table, pa.RecordBatch)
 
 
 class InputRegistry:
@@ -63,9 +65,9 @@ class InputRegistry:
 
     def read(self, name: str, batch: object, *, strict: bool = False) -> EventBatch:
         """Read a batch of a stream."""
-        declaration = self.declaration(self.require(name))
+        declaration = self.declaration(name)
         events = None
-        if isinstance(batch, pa.Table | pa.RecordBatch):
+        if isinstance(batch, _ARROW):
             direct = self._direct_reader(declaration, batch.schema)
             events = None if direct is None else direct.read(batch)
         elif type(batch) is list:
@@ -93,16 +95,17 @@ class InputRegistry:
         return known[1]
 
     def declaration(self, name: str) -> StreamDeclaration:
-        """How to read a stream's batches: after the first, with the types of the first."""
-        stream, schema, known = self.registry.declared(name), self.schemas.get(name), self._declarations.get(name)
-        if known is not None and known.stream is stream and known.schema is schema:
+        """How to read a stream's batches: after the first, with the types of the first. An error where the engine does
+        not accept the stream."""
+        statement, schema, known = self.registry.by_name.get(name), self.schemas.get(name), self._declarations.get(name)
+        if known is not None and known.statement is statement and known.schema is schema:
             return known.declaration
-        declaration = self._declared(name)
+        declaration = self._declared(self.require(name))
         if schema is None:
             plain = declaration.guesses_epochs and self.registry.subscriptions().plain_durations
             return declaration.with_plain_times() if plain else declaration
         settled = declaration.settled(schema)
-        self._declarations[name] = _KnownDeclaration(stream, schema, settled)
+        self._declarations[name] = _KnownDeclaration(statement, schema, settled)
         return settled
 
     def infer_schemas(self, first: EventBatch) -> None:

@@ -18,12 +18,13 @@ from foretell.learn.settings import Learning
 from foretell.machine.exec.limits import Limits
 from foretell.machine.observe.observer import Observer
 from foretell.plan.match_plan import StatementPlan
+from foretell.records import record
 
 if TYPE_CHECKING:
     from foretell.forecast.online.factory import ForecasterFactory
 
 
-@dataclass(frozen=True)
+@record
 class EngineSettings:
     """How many partial matches an engine keeps, and how it forecasts."""
 

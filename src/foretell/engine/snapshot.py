@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +26,7 @@ from foretell.learn.model import Model
 from foretell.learn.settings import Learning
 from foretell.machine.exec.limits import Limits
 from foretell.plan.lower.program import UnsupportedError
+from foretell.records import record
 from foretell.storage.blob import pack, unpack
 from foretell.storage.recorded_values import UnfitValueError
 
@@ -55,7 +56,7 @@ def take_snapshot(deployment: Deployment) -> bytes:
     return pack("engine", {"layout": LAYOUT, "statements": _fingerprint(program)}, state)
 
 
-@dataclass(frozen=True)
+@record
 class RestoreRequest:
     """The arguments of `Engine.restore`, validated. None, or a name that is left out, stands for the snapshot's."""
 
@@ -109,7 +110,7 @@ def _restored(
     return deployment
 
 
-@dataclass(frozen=True)
+@record
 class _Migration:
     """Changes a restored deployment to the requested statements, time columns and tables."""
 

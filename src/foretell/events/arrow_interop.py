@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from foretell.arrays import Flags
+from foretell.events.arrow_compute import pc
 from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray, ArrowType
 from foretell.events.types import Scalar, Type
 
@@ -32,12 +32,17 @@ def numpy_of(array: ArrowArray) -> NDArray[Any]:
     dtype, count = _dtype_of(array.type), len(array)
     if not count:
         return np.empty(0, dtype)
+    if dtype.kind != "b":
+        return numbers_of(array, dtype)
     first, data = array.offset, array.buffers()[1]
-    if dtype == np.bool_:
-        bits = np.frombuffer(data, np.uint8, (first % 8 + count + 7) // 8, first // 8)
-        return np.unpackbits(bits, bitorder="little")[first % 8 : first % 8 + count].view(np.bool_)
-    values = np.frombuffer(data, dtype, count, first * dtype.itemsize)
-    values.flags.writeable = False  # always: kernels are compiled for read-only arrays
+    bits = np.frombuffer(data, np.uint8, (first % 8 + count + 7) // 8, first // 8)
+    return np.unpackbits(bits, bitorder="little")[first % 8 : first % 8 + count].view(np.bool_)
+
+
+def numbers_of(array: ArrowArray, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The same of one or more numbers in one chunk, of a known type."""
+    values = np.frombuffer(array.buffers()[1], dtype, len(array), array.offset * dtype.itemsize)
+    values.setflags(write=False)  # always: kernels are compiled for read-only arrays
     return values
 
 
@@ -75,7 +80,7 @@ def nulls_of(array: ArrowArray) -> Flags:
 
 def arrow_of(values: NDArray[Any], kind: ArrowType | None = None, nulls: Flags | None = None) -> ArrowArray:
     """Numbers or booleans as an Arrow array of a type with the same memory layout."""
-    data = np.packbits(values, bitorder="little") if values.dtype == np.bool_ else np.ascontiguousarray(values)
+    data = np.packbits(values, bitorder="little") if values.dtype.kind == "b" else np.ascontiguousarray(values)
     kind = pa.from_numpy_dtype(values.dtype) if kind is None else kind
     return pa.Array.from_buffers(kind, len(values), [_validity(nulls), _buffer(data)])
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,11 +20,12 @@ from numpy.typing import ArrayLike
 from foretell.arrays import Floats
 from foretell.errors import InputError, suggestion
 from foretell.events.ingest.scalar_parsing import display_value
+from foretell.records import record
 
 Cdf = Callable[[Floats], Floats]
 
 
-@dataclass(frozen=True)
+@record
 class DelayDistribution:
     """`cdf(t)` is the probability that the event comes within t. `reach` is the time after which it practically never
     comes."""
@@ -67,7 +67,7 @@ class DelayDistribution:
             return np.asarray(self.share * self._cdf(np.maximum(np.asarray(time, float), 0.0)), float)
 
 
-@dataclass(frozen=True)
+@record
 class DelayModel:
     """The delays of one subscription's steps.
 

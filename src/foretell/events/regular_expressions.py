@@ -7,7 +7,8 @@ from functools import cache
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from foretell.events.arrow_compute import pc
 
 
 def matching(texts: Sequence[str], pattern: str) -> list[bool]:

@@ -70,7 +70,7 @@ class LateEvents:
         return len(self.rows)
 
     def events(self) -> tuple[LateEvent, ...]:
-        if not len(self.rows):
+        if self.rows is _NO_ROWS:
             return ()
         numbered = zip(self.rows.tolist(), self.table.to_pylist(), strict=True)
         return tuple(LateEvent(self.stream, row, event) for row, event in numbered)
@@ -90,6 +90,7 @@ class ReorderBuffer:
         self.latest: dict[str, Time] = {}
         self.late_counts: dict[str, int] = {}
         self._buffers: dict[str, _StreamBuffer] = {}
+        self._ready: dict[str, EventBatch] = {}  # batches that nothing holds back, until they are released
 
     def _set_max_lateness(self) -> None:
         self.max_lateness: Time = max((time for time in self.lateness.values() if time is not None), default=0)
@@ -136,7 +137,7 @@ class ReorderBuffer:
 
     def add_together(self, batches: Sequence[EventBatch]) -> list[LateEvents]:
         """Add batches of several streams as one: none makes events of another late."""
-        is_late = [self._late(batch) for batch in batches]
+        is_late = list(map(self._late, batches))
         for batch, late in zip(batches, is_late, strict=True):
             if late is not None and self.lateness[batch.stream] is None:
                 raise self._out_of_order(batch, int(late.argmax()))
@@ -153,8 +154,11 @@ class ReorderBuffer:
     def observe_latest(self, latest: Mapping[str, Time]) -> None:
         """Advance the watermark by the latest event of each stream, which may have gone to another engine."""
         for stream, time in latest.items():
-            self.latest[stream] = max(self.latest.get(stream, time), time)
-            self.advance(time - self.max_lateness)
+            self._observe(stream, time)
+
+    def _observe(self, stream: str, time: Time) -> None:
+        self.latest[stream] = max(self.latest.get(stream, time), time)
+        self.watermark = max(self.watermark, time - self.max_lateness)
 
     def advance(self, now: Time) -> None:
         """Raise the watermark to `now`, whatever the events show. It never goes back."""
@@ -172,19 +176,22 @@ class ReorderBuffer:
         return late
 
     def _hold(self, batch: EventBatch) -> None:
-        span, times = time_span(batch), event_times(batch)
+        span, stream = time_span(batch), batch.stream
         if span is None:
             return
-        # Events that are held back are copied, as the caller may use its memory again, and have the types of their
-        # attributes, so that those of several batches are one table.
-        if self.max_lateness:
-            run = _sorted(_plain(batch.table, batch.schema), times)
+        if self.max_lateness or self._buffers or stream in self._ready:
+            self._wait(batch)
         else:
-            run = _SortedRun(batch.table, times, batch=batch)
-        if batch.stream not in self._buffers:
-            self._buffers[batch.stream] = _StreamBuffer(batch.schema)
-        self._buffers[batch.stream].add(run)
-        self.observe_latest({batch.stream: span.latest})
+            self._ready[stream] = batch
+        self._observe(stream, span.latest)
+
+    def _wait(self, batch: EventBatch) -> None:
+        """Hold events back. They are copied, as the caller may use its memory again, and have the types of their
+        attributes, so that those of several batches are one table."""
+        buffer = self._buffers.setdefault(batch.stream, _StreamBuffer(batch.schema))
+        for each in (self._ready.pop(batch.stream, None), batch):
+            if each is not None:
+                buffer.add(_sorted(_plain(each.table, each.schema), event_times(each)))
 
     def _out_of_order(self, batch: EventBatch, row: int) -> InputError:
         late = event_times(batch)[row].item()
@@ -198,7 +205,8 @@ class ReorderBuffer:
     # ── events out ──
 
     def release(self) -> dict[str, EventBatch]:
-        """Take out the events that the watermark has passed, each stream's in order."""
+        """Take out the events that the watermark has passed, each stream's in order, or as they came where nothing is
+        held back."""
         return self._release(self.watermark if self.max_lateness else math.inf)
 
     def drain(self) -> dict[str, EventBatch]:
@@ -206,23 +214,27 @@ class ReorderBuffer:
         self.advance(max(self.latest.values(), default=-math.inf))
         return self._release(math.inf)
 
-    def stream_clocks(self) -> dict[str, Time]:
+    def stream_clocks(self) -> Mapping[str, Time]:
         """The time that each stream has reached: the watermark, but not beyond its own events.
 
         It does not depend on which of the stream's events are in this buffer: those of other lanes may be elsewhere.
         """
+        if not self.max_lateness:
+            return self.latest
         return {
             stream: min(latest, max(self.watermark, latest - self.max_lateness))
             for stream, latest in self.latest.items()
         }
 
     def _release(self, bound: Time) -> dict[str, EventBatch]:
-        released = {}
-        for name, buffer in self._buffers.items():
+        released, self._ready = self._ready, {}
+        for name, buffer in list(self._buffers.items()):
             runs = buffer.release(bound)
             if runs:
                 run = _merged(runs)
-                released[name] = run.batch or EventBatch(name, buffer.schema, run.table, (), run.table.num_rows)
+                released[name] = EventBatch(name, buffer.schema, run.table, (), run.table.num_rows)
+            if not buffer.runs:
+                del self._buffers[name]
         return released
 
     # ── snapshots ──
@@ -309,12 +321,11 @@ def _times(table: pa.Table, schema: Schema) -> Times:
 @record
 class _SortedRun:
     """Events in the order of time, those of one instant in the order of arrival. They may be a slice of a table of
-    `size` rows, or all of a `batch`."""
+    `size` rows."""
 
     table: pa.Table
     times: Times
     size: int = 0
-    batch: EventBatch | None = None
 
     def __len__(self) -> int:
         return len(self.times)

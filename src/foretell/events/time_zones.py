@@ -5,7 +5,6 @@ Python's zoneinfo knows the zones; a table of all changes lets NumPy and the ker
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from zoneinfo import ZoneInfo
@@ -14,6 +13,7 @@ import numpy as np
 
 from foretell.arrays import Ints
 from foretell.events.types import EPOCH
+from foretell.records import record
 
 _SECOND = timedelta(seconds=1)
 _MICROSECOND = timedelta(microseconds=1)
@@ -27,7 +27,7 @@ _PERIOD = 146_097 * 86_400_000_000
 _STEP = timedelta(days=3)
 
 
-@dataclass(frozen=True)
+@record
 class ZoneOffsets:
     """The offsets of a zone, in microseconds: `offsets[i]` from `instants[i - 1]` until `instants[i]`.
 

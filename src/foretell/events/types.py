@@ -7,9 +7,11 @@ time is a plain number, times and durations are that number.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from enum import Enum
+
+from foretell.records import record
 
 Scalar = bool | int | float | str | None
 
@@ -41,7 +43,7 @@ class Type(Enum):
 ATTRIBUTE_TYPES = (Type.BOOL, Type.INT, Type.FLOAT, Type.STRING, Type.TIMESTAMP)
 
 
-@dataclass(frozen=True)
+@record
 class Schema:
     """The schema of a stream: its attributes in order, and which of them are its time, id and order columns.
 

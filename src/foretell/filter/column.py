@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from foretell.arrays import Flags, Ints
 from foretell.events.types import Type
@@ -52,7 +52,7 @@ def no_nulls(count: int) -> Flags:
 
 def may_be_null(nulls: Flags) -> bool:
     """Whether the mask may mark a row; the test takes constant time, because `no_nulls` is recognised by identity."""
-    return nulls.base is not _NO_NULLS[0] and bool(len(nulls) != 1 or nulls[0])
+    return nulls.base is not _NO_NULLS[0] and (len(nulls) != 1 or bool(nulls[0]))
 
 
 def repeated(value: int, count: int) -> Ints:
@@ -65,8 +65,11 @@ def _endless(value: int) -> Ints:
     return np.broadcast_to(np.int64(value), 1 << 40)
 
 
-def dtype_of(kind: Type) -> DTypeLike:
-    return np.float64 if kind is Type.FLOAT else np.int64
+_FLOAT, _INT = np.dtype(np.float64), np.dtype(np.int64)
+
+
+def dtype_of(kind: Type) -> np.dtype[Any]:
+    return _FLOAT if kind is Type.FLOAT else _INT
 
 
 def null_column(kind: Type, count: int) -> Column:
@@ -110,6 +113,6 @@ def concatenate_columns(columns: Sequence[Column], kind: Type) -> Column:
     if len(columns) == 1:
         return columns[0]
     values = np.concatenate([np.zeros(0, dtype_of(kind)), *[column.values for column in columns]])
-    if not any(may_be_null(column.nulls) for column in columns):
+    if not any(map(may_be_null, [column.nulls for column in columns])):
         return Column(kind, values, no_nulls(len(values)))
     return Column(kind, values, np.concatenate([column.nulls for column in columns]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -17,9 +16,10 @@ from foretell.filter.evaluate.expression import evaluate
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.language import tree
 from foretell.language.stream_schemas import derived_types
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class DerivedColumns:
     """The LET attributes of a STREAM statement. Errors that only the data show point into its text."""
 

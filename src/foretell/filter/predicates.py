@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from foretell.arrays import Flags, Ints
 from foretell.events.types import Type
 from foretell.filter.column import Column, as_declared, null_constant
-from foretell.filter.evaluate.expression import evaluate, truth
+from foretell.filter.evaluate.expression import PreparedExpression, prepared
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.language.tree import Attribute, Expression, StreamOf, This, TimeOf
 from foretell.plan.expressions import Disjunction, Lagged
@@ -29,7 +29,7 @@ class EventColumns:
 
     `types` are the declared types of attributes; a column may be narrower (INT in one stream, FLOAT in another).
     `earlier` holds the columns of the lane's earlier events. Expressions are evaluated once, whichever subscriptions
-    share them: `cache` holds the results.
+    share them: `cache` holds the results, `truths` those of conditions.
     """
 
     attributes: Mapping[str, Column]
@@ -38,7 +38,8 @@ class EventColumns:
     start: Column
     stream: Column
     earlier: dict[Lagged, Column] = field(default_factory=dict)
-    cache: dict[tuple[str, Expression], Any] = field(default_factory=dict, compare=False, repr=False)
+    cache: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
+    truths: dict[PreparedExpression, Flags] = field(default_factory=dict, compare=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.time.values)
@@ -51,25 +52,32 @@ class EventColumns:
 
     def evaluate(self, expression: Expression, strings: StringDictionary) -> Column:
         """The value of an expression over one event, for each event."""
-        key = "value", expression
-        column: Column | None = self.cache.get(key)
+        ready = prepared(expression)
+        column: Column | None = self.cache.get(ready)
         if column is None:
-            column = self.cache[key] = evaluate(expression, self.leaf, strings, len(self))
+            column = self.cache[ready] = ready.values(self.leaf, strings, len(self.time.values))
         return column
 
     def truth(self, condition: Expression, strings: StringDictionary) -> Flags:
         """The events for which a condition is true."""
-        key = "truth", condition
-        flags: Flags | None = self.cache.get(key)
+        return self.holds(prepared(condition), strings)
+
+    def holds(self, condition: PreparedExpression, strings: StringDictionary) -> Flags:
+        """The same for a prepared condition."""
+        flags = self.truths.get(condition)
         if flags is None:
-            flags = self.cache[key] = truth(condition, self.leaf, strings, len(self))
+            flags = self.truths[condition] = condition.truth(self.leaf, strings, len(self.time.values))
         return flags
 
     def leaf(self, expression: Expression) -> Column | None:
         """The column of a leaf over one event; an attribute without a column is NULL."""
         match expression:
             case Attribute(event=This(), name=name):
-                return self._attribute(name)
+                column = self.attributes.get(name)
+                kind = self.types.get(name, Type.UNKNOWN)
+                if column is None:
+                    return null_constant(Type.NULL if kind is Type.UNKNOWN else kind)
+                return column if column.kind is kind else as_declared(column, kind)
             case TimeOf(event=This()):
                 return self.time
             case StreamOf(event=This()):
@@ -78,54 +86,73 @@ class EventColumns:
                 return self.earlier.get(expression)
         return None
 
-    def _attribute(self, name: str) -> Column:
-        kind = self.types.get(name, Type.UNKNOWN)
-        column = self.attributes.get(name)
-        if column is None:
-            return null_constant(Type.NULL if kind is Type.UNKNOWN else kind)
-        return as_declared(column, kind)
-
 
 def evaluate_predicates(
-    predicates: Sequence[Sequence[Expression]],
-    events: EventColumns,
-    strings: StringDictionary,
-    precomputed: Mapping[Expression, Flags] | None = None,
+    predicates: Sequence[Sequence[Expression]], events: EventColumns, strings: StringDictionary
 ) -> NDArray[np.uint8]:
-    """A row for each predicate (a conjunction of conditions), a flag for each event.
+    """A row for each predicate (a conjunction of conditions), a flag for each event."""
+    return Predicates(predicates).evaluate(events, strings)
 
-    `precomputed` has the flags of conditions that depend on more than one event, such as `a[3]`.
-    """
-    result = np.empty((len(predicates), len(events)), np.bool_)
-    for number, conditions in enumerate(predicates):
-        result[number] = _all_hold(conditions, events, strings, precomputed)
-    return result.view(np.uint8)
+
+class Predicates:
+    """Predicates that are evaluated batch after batch: conjunctions of conditions, which are prepared once."""
+
+    def __init__(self, predicates: Sequence[Sequence[Expression]]) -> None:
+        self._conjunctions = [[prepared(condition) for condition in conditions] for conditions in predicates]
+
+    def __len__(self) -> int:
+        return len(self._conjunctions)
+
+    def evaluate(
+        self, events: EventColumns, strings: StringDictionary, precomputed: Mapping[Expression, Flags] | None = None
+    ) -> NDArray[np.uint8]:
+        """A row for each predicate, a flag for each event.
+
+        `precomputed` has the flags of conditions that depend on more than one event, such as `a[3]`.
+        """
+        result = np.empty((len(self._conjunctions), len(events)), np.bool_)
+        self.write(result, events, strings, precomputed)
+        return result.view(np.uint8)
+
+    def write(
+        self,
+        result: Flags,
+        events: EventColumns,
+        strings: StringDictionary,
+        precomputed: Mapping[Expression, Flags] | None,
+    ) -> None:
+        """The same, written to the beginning of the rows of `result`."""
+        count = len(events.time.values)
+        for number, conditions in enumerate(self._conjunctions):
+            hold = _holds if len(conditions) == 1 else _all_hold
+            result[number, :count] = hold(conditions, events, strings, precomputed)
 
 
 # Not closures: two that call each other are a cycle, and the batch's columns would live until it is collected.
 
 
 def _all_hold(
-    conditions: Sequence[Expression],
+    conditions: Sequence[PreparedExpression],
     events: EventColumns,
     strings: StringDictionary,
     precomputed: Mapping[Expression, Flags] | None,
 ) -> Flags:
-    if len(conditions) == 1:
-        return _holds(conditions[0], events, strings, precomputed)
-    every = [_holds(condition, events, strings, precomputed) for condition in conditions]
+    every = [_holds((condition,), events, strings, precomputed) for condition in conditions]
     return reduce(np.logical_and, every) if every else np.ones(len(events), np.bool_)
 
 
 def _holds(
-    condition: Expression,
+    conditions: Sequence[PreparedExpression],
     events: EventColumns,
     strings: StringDictionary,
     precomputed: Mapping[Expression, Flags] | None,
 ) -> Flags:
-    if precomputed and condition in precomputed:
-        return precomputed[condition]
-    if isinstance(condition, Disjunction):
-        any_of = [_all_hold(conditions, events, strings, precomputed) for conditions in condition.predicates]
+    (condition,) = conditions
+    expression = condition.expression
+    if precomputed and expression in precomputed:
+        return precomputed[expression]
+    if isinstance(expression, Disjunction):
+        every = [[prepared(part) for part in conditions] for conditions in expression.predicates]
+        any_of = [_all_hold(conditions, events, strings, precomputed) for conditions in every]
         return reduce(np.logical_or, any_of, np.zeros(len(events), np.bool_))
-    return events.truth(condition, strings)
+    return events.holds(condition, strings)

@@ -21,6 +21,7 @@ from foretell.events.types import Type
 from foretell.filter.column import no_nulls
 from foretell.filter.text_functions import apply
 from foretell.plan.lower.text_functions import TextFunction
+from foretell.records import record
 from foretell.storage.recorded_values import require, whole
 
 #: About what Python takes for a string besides its text: the object, its code, the entries of a list and a dict.
@@ -31,6 +32,9 @@ LEAST_CROWDED = 16_384
 
 #: So many Arrow dictionaries of earlier batches are known: about one for each column of texts.
 _KNOWN_DICTIONARIES = 8
+#: So few texts are looked up one by one: Arrow takes longer to encode them.
+_FEW = 16
+
 #: Of a dictionary with more texts than this, and many times as many as there are rows, only those of the rows count.
 _LONG_DICTIONARY, _SPARSE = 1024, 16
 
@@ -259,12 +263,15 @@ class StringDictionary(Texts):
         dictionary = chunk.dictionary if isinstance(chunk, pa.DictionaryArray) else None
         if dictionary is not None and not _is_sparse(len(dictionary), len(chunk)):
             encoded, known = chunk.indices, self._known(dictionary)
+        elif len(chunk) <= _FEW:
+            known, count = self._codes_of(chunk.to_pylist()), len(chunk)
+            return known.codes[:count], no_nulls(count) if known.missing is None else known.missing[:count]
         else:
             plain = chunk if dictionary is None else chunk.cast(chunk.type.value_type)
             coded = plain.dictionary_encode()
             encoded, known = coded.indices, self._codes_of(coded.dictionary.to_pylist())
         if encoded.null_count == 0 and known.missing is None:
-            return known.codes[numpy_of(encoded)], no_nulls(len(encoded))
+            return known.codes.take(numpy_of(encoded)), no_nulls(len(encoded))
         indices = np.where(nulls_of(encoded), len(known.codes) - 1, numpy_of(encoded))
         missing = np.arange(len(known.codes)) == len(known.codes) - 1 if known.missing is None else known.missing
         return known.codes[indices], missing[indices]
@@ -292,7 +299,7 @@ def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-@dataclass(frozen=True)
+@record
 class _KnownDictionary:
     """The codes of an Arrow dictionary. One more entry stands for NULL, which Arrow writes as a missing
     index or as a missing text; `missing` is None where no text is."""

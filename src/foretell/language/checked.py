@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from foretell.events.types import Schema, Type
 from foretell.language.pattern_shape import StepShape
 from foretell.language.tree import Correlator, Derived, Expression, Pattern, Subscription
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class CheckedStep:
     """A step with all its conditions (DEFINE and `@`) and the variables they bind.
 
@@ -29,7 +30,7 @@ class CheckedStep:
         return self.shape.name
 
 
-@dataclass(frozen=True)
+@record
 class CheckedSubscription:
     """A subscription with names and types resolved.
 
@@ -91,7 +92,7 @@ class CheckedSubscription:
         return {variable: frozenset(names) for variable, names in steps.items()}
 
 
-@dataclass(frozen=True)
+@record
 class CheckedCorrelator:
     tree: Correlator
     conditions: Mapping[str, tuple[Expression, ...]]
@@ -106,7 +107,7 @@ class CheckedCorrelator:
 CheckedStatement = CheckedSubscription | CheckedCorrelator
 
 
-@dataclass(frozen=True)
+@record
 class CheckedProgram:
     """Statements in an order in which each reads only streams and statements before it.
 

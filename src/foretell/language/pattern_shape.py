@@ -7,15 +7,16 @@ conditions written with `@` have moved to their steps.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 
 from foretell.errors import LanguageError, Place
 from foretell.language import tree
 from foretell.language.tree import Operator, Pattern
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class StepShape:
     """The role of a step in its pattern.
 

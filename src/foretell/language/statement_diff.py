@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from foretell.language import tree
 from foretell.language.statement_registry import StatementRegistry
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class StatementDiff:
     """Names of statements that continue, start anew or are dropped.
 

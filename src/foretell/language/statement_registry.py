@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import groupby
 
 from foretell.errors import InputError, refuse, suggestion
@@ -11,9 +10,10 @@ from foretell.language import tree
 from foretell.language.printer import statement_text
 from foretell.language.subscriptions import Subscriptions
 from foretell.language.tree import place_of
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class RegisteredStatement:
     """A statement, with the text that its places refer to."""
 

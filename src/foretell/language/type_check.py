@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NoReturn
 
 from foretell.errors import NOWHERE, Place, closest, column_suggestion, refuse, suggestion
@@ -20,12 +20,13 @@ from foretell.language.type_rules import (
     common_type,
     timestamp_hint,
 )
+from foretell.records import record
 
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
-@dataclass(frozen=True)
+@record
 class Scope:
     """The names an expression may use, depending on its clause.
 

@@ -6,15 +6,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from foretell.arrays import Floats
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Calibration:
     """A rising piecewise linear curve through `points` (raw, calibrated). Without points it is the identity."""
 

@@ -11,18 +11,18 @@ longest such prefix that the symbols so far then end with.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from foretell.arrays import Ints
+from foretell.records import record
 
 Suffix = tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Contexts:
     """`suffixes[c]` is context c. The first is empty; each other one without its oldest symbol is a context too.
 

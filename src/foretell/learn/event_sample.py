@@ -11,11 +11,10 @@ sample's largest were in the training exactly if their hash is in the sample.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from foretell.arrays import Words
+from foretell.records import record
 
 #: The hashes of a sample. Of a backtest with a twentieth as many events as the training, it then shows a dozen.
 SAMPLE_SIZE = 256
@@ -24,7 +23,7 @@ SAMPLE_SIZE = 256
 _FEWEST = 5
 
 
-@dataclass(frozen=True)
+@record
 class EventSample:
     """`hashes` is sorted. A sample with fewer than SAMPLE_SIZE has those of all events."""
 

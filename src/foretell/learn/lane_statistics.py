@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from foretell.arrays import Floats, Ints
+from foretell.records import record
 
 #: Cells kept for all lanes together: enough for a thousand lanes of sixty states, or four lanes of a thousand.
 MAX_CELLS = 1 << 22
@@ -21,7 +21,7 @@ MAX_CELLS = 1 << 22
 _MAX_STRENGTH = 1e6
 
 
-@dataclass(frozen=True)
+@record
 class LaneCounts:
     """`counts[l]` and `matched[l]` are the weighted counts of the lane `keys[l]`; `events[l]` counts its events
     without decay."""

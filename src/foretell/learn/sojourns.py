@@ -7,13 +7,14 @@ to have lasted at least so long.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from foretell.arrays import Floats, Ints, Words
 from foretell.learn.histogram import BINS, bin_of
 from foretell.learn.trace import Trace, TraceTransitions, furthest, unique_codes, weighted_bincount
+from foretell.records import record
 
 #: Targets of a sojourn besides configurations.
 MATCH, CENSORED = -1, -2
@@ -22,7 +23,7 @@ MATCH, CENSORED = -1, -2
 MAX_EDGES = 10_000
 
 
-@dataclass(frozen=True)
+@record
 class Sojourns:
     """For each edge from configuration to configuration a histogram of sojourn times.
 

@@ -13,7 +13,7 @@ event one half-life before the latest counts half.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,11 +21,12 @@ from foretell.arrays import Flags, Floats, Ints, Words
 from foretell.learn.lane_statistics import LaneCounts, busiest, lane_capacity, merge_lanes, renumbered
 from foretell.learn.sojourns import Sojourns, merge_sojourns
 from foretell.learn.trace import Trace, TraceTransitions, furthest, unique_codes, weighted_bincount
+from foretell.records import record
 
 MAX_STATES, MAX_LANES = 2048, 1000
 
 
-@dataclass(frozen=True)
+@record
 class Statistics:
     """`states[k]` and `contexts[k]` are chain state k. `counts[i, j]` is the weight of the events that led from i to j
     without a match, `matched[i]` of those that completed one; together they are all events that left i. (Transitions

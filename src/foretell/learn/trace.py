@@ -6,7 +6,7 @@ A *process* is the unit that has forecasts of its own: a lane, or a lane and a b
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.arrays import Flags, Floats, Ints, Words
+from foretell.records import record
 
 #: The default of optional columns, which `__post_init__` fills in.
 _OMITTED: Any = None
@@ -22,7 +23,7 @@ _OMITTED: Any = None
 _TABLE_SIZE = 1 << 22
 
 
-@dataclass(frozen=True)
+@record
 class Trace:
     """Columns of equal length, with rows in the order of the events.
 
@@ -112,7 +113,7 @@ _COLUMNS: dict[str, type[np.generic]] = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class TraceTransitions:
     """The rows of a trace sorted by process, each with the configuration before it.
 

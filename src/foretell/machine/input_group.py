@@ -77,6 +77,8 @@ class InputGroup:
     @property
     def _needs_account(self) -> bool:
         """Whether the events and matches since memory was last counted may take a part of the room that is left."""
+        if self._unaccounted < ACCOUNTED_EVENTS:
+            return False
         room = self.ledger.remaining_bytes // (_ROOM_PART * _EVENT_BYTES)
         return self._unaccounted >= min(max(ACCOUNTED_EVENTS, room), _MOST_UNACCOUNTED)
 
@@ -181,7 +183,10 @@ class InputGroup:
         if self.stream.crowded:
             self._forget()
         self._unaccounted += len(segment) + sum(map(len, results))
-        waiting = sum([len(part) for g in self.nfa_groups for m in g.members.values() for part in m.pending])
+        waiting = 0
+        for group in self.nfa_groups:
+            for member in group.members.values():
+                waiting += sum(map(len, member.pending))
         if waiting - 2 * self._waiting >= ACCOUNTED_EVENTS or self._needs_account:
             self._waiting = waiting
             self.account()
@@ -222,9 +227,11 @@ class InputGroup:
 
     def _adopt_plans(self) -> None:
         """Gives executors the plans that changed since the last batch, and the stream the lag columns they need."""
-        changed = [group for group in self.nfa_groups if not group.is_current]
-        for group in changed:
-            group.adopt_plan()
+        changed = False
+        for group in self.nfa_groups:
+            if not group.is_current:
+                group.adopt_plan()
+                changed = True
         if changed:
             self._want_lags()
 
@@ -236,15 +243,16 @@ class InputGroup:
 
     def _forget(self) -> None:
         """Drops events that no run, pending result or observer can refer to any more."""
-        oldest = [group.oldest for group in self.nfa_groups]
-        for group in self.nfa_groups:
-            oldest += [self._leading_from(m) for m in group.members.values() if m.plan.leading]
-        limit = min((o for o in oldest if o is not None), default=self.stream.positions)
-        remembers = any(m.plan.remembers for group in self.nfa_groups for m in group.members.values())
-        self.stream.forget(0 if remembers else limit)
-        if not any(group.looks_between for group in self.nfa_groups):
+        if any(group.looks_between for group in self.nfa_groups):
+            oldest = [group.oldest for group in self.nfa_groups]
+            for group in self.nfa_groups:
+                oldest += [self._leading_from(m) for m in group.members.values() if m.plan.leading]
+            limit = min((o for o in oldest if o is not None), default=self.stream.positions)
+            remembers = any(m.plan.remembers for group in self.nfa_groups for m in group.members.values())
+            self.stream.forget(0 if remembers else limit)
+        else:
             # A run may be old, and most events since are not its own.
-            self.stream.keep_only([group.referenced() for group in self.nfa_groups])
+            limit = self.stream.keep_only([group.referenced() for group in self.nfa_groups])
         for group in self.nfa_groups:
             for member in group.members.values():
                 member.forget(limit)

@@ -135,7 +135,8 @@ class NfaGroup:
             if member.longest is not None:
                 self._nfa_executor.undecided = member.longest.undecided_lanes(len(self.stream.lanes))
         matches = self.executor.process(segment, len(self.stream.lanes), now)
-        self.record_limits()
+        if self.executor.refusals or self.executor.dropped:
+            self.record_limits()
         if self.executor.refused:
             matches = self._without_refused(self.executor, matches)
         if len(self.members) == 1:

@@ -20,7 +20,7 @@ from foretell.machine.exec.limits import Limits, RunLedger
 from foretell.machine.input.delayed_inputs import DelayedInputs, Frontier, earliest
 from foretell.machine.input.event_order import EventOrder, OrderedInput
 from foretell.machine.input.state_bounds import StateBounds
-from foretell.machine.input.time_slices import SliceSize, TimeSlices
+from foretell.machine.input.time_slices import NO_TIME, SliceSize, TimePassed, TimeSlices, events_in
 from foretell.machine.input_group import InputGroup
 from foretell.machine.matches.codec import results_state
 from foretell.machine.matches.derived_events import derived_events
@@ -35,6 +35,9 @@ from foretell.storage.recorded_values import instant, require
 #: run, this was up to 1.3 times as fast as a million at once, whose columns fall out of the cache, and 1.5 times as
 #: fast as 16,384, where each slice has its fixed cost.
 SLICE = 262_144
+
+#: After so many events it is looked again for lanes and texts that nothing needs.
+LOOK_AGAIN = 64
 
 
 class MatchRuntime:
@@ -66,6 +69,7 @@ class MatchRuntime:
         self._slice_size = SliceSize(SLICE, self.ledger.limits.budget)
         self._clocks: dict[str, int | float] = {}
         self._until: int | float = -math.inf
+        self._looked = 0  # the number of events when it was last looked for what nothing needs
         self.groups: dict[InputPlan, InputGroup] = {}
         self._needed: dict[str, set[str]] = {}
         self._delayed: dict[InputPlan, DelayedInputs] = {}
@@ -214,23 +218,27 @@ class MatchRuntime:
     ) -> Iterator[ResultPiece]:
         """The results of `process` as they come: those of a slice of the events at a time. The caller has to take all
         pieces."""
+        count, passed = events_in(batches), TimePassed(until, clocks or {}, ends)
+        begin_stage("matching", count, "events")
+        if count <= self._slice_size.next or not self._share_time(batches):
+            yield ResultPiece(self._process_slice(batches, count, passed), math.inf)
+            return
         slices = TimeSlices(batches, self._needed)
-        begin_stage("matching", slices.count, "events")
-        sliced = slices.count > self._slice_size.next and self._share_time(batches)
-        while True:
-            since = monotonic()
-            part = slices.take(self._slice_size.next if sliced else slices.count)
+        while slices.remaining:
+            part = slices.take(self._slice_size.next)
             is_last = not slices.remaining
-            results = self._process(
-                part, until if is_last else None, clocks or {} if is_last else {}, ends=ends and is_last
-            )
-            events, matches = _events_in(part), sum([len(result) for result in results if result.forecasts is None])
-            advance(events, matches)
-            self._slice_size.adapt(events, matches, monotonic() - since, sum(self.ledger.held.values()))
-            self._stay_within_budget()
+            results = self._process_slice(part, events_in(part), passed if is_last else NO_TIME)
             yield ResultPiece(results, math.inf if is_last else self._settled(slices.next_time))
-            if is_last:
-                return
+
+    def _process_slice(self, batches: Mapping[str, EventBatch], events: int, passed: TimePassed) -> list[ResultBatch]:
+        """The results of a slice of so many events, from which the size of the next one follows."""
+        since = monotonic()
+        results = self._process(batches, passed)
+        matches = sum([len(result) for result in results if result.forecasts is None]) if results else 0
+        advance(events, matches)
+        self._slice_size.adapt(events, matches, monotonic() - since, sum(self.ledger.held.values()))
+        self._stay_within_budget()
+        return results
 
     def _settled(self, next_time: int | float) -> int | float:
         """No later result ends before this time, where no event that remains is before `next_time`."""
@@ -245,24 +253,19 @@ class MatchRuntime:
         read = [set(group.plan.input.streams) & set(batches) for group in self.groups.values()]
         return all(not streams or len(streams) == len(batches) for streams in read)
 
-    def _process(
-        self,
-        batches: Mapping[str, EventBatch],
-        until: int | float | None,
-        clocks: Mapping[str, int | float],
-        *,
-        ends: bool,
-    ) -> list[ResultBatch]:
+    def _process(self, batches: Mapping[str, EventBatch], passed: TimePassed) -> list[ResultBatch]:
         inputs = self._order.inputs(batches, self.strings, self._needed)
-        self._advance(batches, until, clocks)
+        self._advance(batches, passed)
         results: list[ResultBatch] = []
         frontiers: dict[str, Frontier] = {}
         for group in self.groups.values():
-            times = [self._clocks[name] for name in group.plan.input.streams if name in self._clocks]
+            now: int | float = -math.inf
+            for name in group.plan.input.streams:
+                now = max(now, self._clocks.get(name, now))
             if math.isfinite(self._until):
-                times.append(self._until)
-            if times:
-                results += self._process_group(group, inputs, max(times), frontiers, ends=ends)
+                now = max(now, self._until)
+            if now > -math.inf:
+                results += self._process_group(group, inputs, now, frontiers, ends=passed.ends)
         self._free_what_nothing_needs()
         first = earliest(frontiers.values()) if frontiers else None
         self._order.oldest = None if first is None else first.place // 2
@@ -270,6 +273,9 @@ class MatchRuntime:
 
     def _free_what_nothing_needs(self) -> None:
         """Frees lanes in groups where there are many more than before, and texts where there are, which keys hold."""
+        if self._order.count < self._looked + LOOK_AGAIN:
+            return
+        self._looked = self._order.count
         texts = self.strings.crowded and not any(group.keeps_texts for group in self.groups.values())
         for group in self.groups.values():
             group.free_lists()
@@ -328,17 +334,15 @@ class MatchRuntime:
                 frontiers[name] = first
         return results
 
-    def _advance(
-        self, batches: Mapping[str, EventBatch], until: int | float | None, clocks: Mapping[str, int | float]
-    ) -> None:
+    def _advance(self, batches: Mapping[str, EventBatch], passed: TimePassed) -> None:
         for name, batch in batches.items():
             span = time_span(batch)
             if span is not None:
                 self._clocks[name] = max(self._clocks.get(name, -math.inf), span.latest)
-        for name, time in clocks.items():
+        for name, time in passed.clocks.items():
             self._clocks[name] = max(self._clocks.get(name, -math.inf), time)
-        if until is not None:
-            self._until = max(self._until, until)
+        if passed.until is not None:
+            self._until = max(self._until, passed.until)
 
     def _derive_inputs(
         self, group: InputGroup, results: list[ResultBatch], now: int | float, inputs: dict[str, OrderedInput]
@@ -440,7 +444,3 @@ class MatchRuntime:
             self._unread[name] = [
                 group.unread_results(name, row_id, recorded, bounds[key]) for row_id, recorded in results
             ]
-
-
-def _events_in(batches: Mapping[str, EventBatch]) -> int:
-    return sum([batch.table.num_rows for batch in batches.values()])

@@ -37,6 +37,14 @@ _MEMORY_SHARE = 8
 
 def collect(pieces: Iterable[ResultPiece], ledger: RunLedger) -> Sequence[Notification]:
     """The notifications of all pieces, in their order. Raises InputError where they exceed the limits."""
+    pieces = iter(pieces)
+    for piece in pieces:
+        if piece.results:  # most events of a live system complete nothing
+            return _collect(chain((piece,), pieces), ledger)
+    return ()
+
+
+def _collect(pieces: Iterable[ResultPiece], ledger: RunLedger) -> Sequence[Notification]:
     collector = _Collector(ledger)
     try:
         for results in SettledResults(ledger, PIECE_RESULTS, patient=True).parts(pieces):

@@ -16,9 +16,9 @@ from typing import Any
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from foretell.events.arrow_compute import pc
 from foretell.events.arrow_interop import arrow_of, arrow_of_values, nulls_of, numpy_of, repeated_text
 from foretell.events.ingest.raw_columns import ArrowArray, ArrowType
 from foretell.events.types import Type, parse_timestamp

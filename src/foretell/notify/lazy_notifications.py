@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from foretell.arrays import Ints
+from foretell.events.arrow_compute import pc
 from foretell.events.arrow_interop import arrow_of, take_rows
 from foretell.events.ingest.raw_columns import ArrowArray
 from foretell.events.notification import COLUMNS, Notification
@@ -21,6 +21,7 @@ from foretell.events.types import Type, format_timestamp
 from foretell.notify.json_columns import line_texts, text_table
 from foretell.notify.notification_batch import NotificationBatch
 from foretell.notify.row_encoder import common_time_type, to_json, to_table
+from foretell.records import record
 
 #: Rows that are decoded together, and rows that are encoded together as JSON lines.
 CHUNK_ROWS = 4096
@@ -34,7 +35,7 @@ class BatchPlaces(NamedTuple):
     row: Ints
 
 
-@dataclass(frozen=True)
+@record
 class NotificationChunk:
     """Consecutive notifications: those of one batch, or of several that are interleaved."""
 

@@ -7,7 +7,7 @@ JSON text and Python objects are made of them by those who want such (`notify.js
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,9 +17,10 @@ from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray, ArrowTyp
 from foretell.events.types import Type, parse_timestamp
 from foretell.notify.row_encoder import encode_json
 from foretell.plan.result_schema import ResultSchema
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class NotificationBatch:
     """Notifications in their order.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn, Protocol, runtime_checkable
 
 from foretell.errors import InputError
 from foretell.events.notification import Notification
 from foretell.language.checked import CheckedStatement
+from foretell.records import record
 
 if TYPE_CHECKING:
     from foretell.machine.matches.results import ResultBatch
@@ -34,7 +34,7 @@ class ResultOutput(NotificationOutput, Protocol):
     def write_results(self, results: Sequence[ResultBatch]) -> None: ...
 
 
-@dataclass(frozen=True)
+@record
 class WrittenNotifications(Sequence[Notification]):
     """The number of notifications by subscription and kind. The notifications are in `place` and not here."""
 

@@ -35,12 +35,13 @@ from foretell.plan.strategy import (
     choose_strategy,
 )
 from foretell.plan.template_selection import template_selection
+from foretell.records import record
 
 #: The columns of FOR EACH tables, by the names of the tables.
 TableTypes = Mapping[str, Mapping[str, Type]]
 
 
-@dataclass(frozen=True)
+@record
 class PlanCompiler:
     """Compiles plans for one runtime: `code_of` gives the runtime's codes of strings, `policy` tells which
     subscriptions are observed, and `edges` limits their automata (`Limits.edges`)."""
@@ -103,7 +104,7 @@ def _compilable(statement: CheckedStatement) -> CheckedSubscription:
 # ── what snapshots record ──
 
 
-@dataclass(frozen=True)
+@record
 class GroupRecord:
     """A group in a snapshot: names of the subscriptions that joined, with the texts of those that left since; the order
     in which they joined and left; whether one executor serves all rows of a template; whether it was observed."""
@@ -115,7 +116,7 @@ class GroupRecord:
     observed: bool
 
 
-@dataclass(frozen=True)
+@record
 class InputGroupRecord:
     """An input group in a snapshot: its statements, and its groups; each row of a template may have one."""
 

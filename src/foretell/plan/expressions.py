@@ -6,7 +6,7 @@ The *current event* is the event that a guard evaluates (`tree.This`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias, TypeVar
 
 from foretell.events.types import Type
@@ -14,6 +14,7 @@ from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.tree.nodes import node_fields
 from foretell.language.type_check import Scope, type_of
+from foretell.records import record
 
 #: The type of all expressions, of statements and of the planner.
 Expression: TypeAlias = tree.Expression
@@ -21,24 +22,24 @@ Expression: TypeAlias = tree.Expression
 AnyNode = TypeVar("AnyNode", bound=tree.Node)
 
 
-@dataclass(frozen=True)
+@record
 class EventStart(tree.Expression):
     """The start time of the current event. `t(event)` is its end time."""
 
 
-@dataclass(frozen=True)
+@record
 class MatchStart(tree.Expression):
     """The time at which the match began."""
 
 
-@dataclass(frozen=True)
+@record
 class PresenceFlag(tree.Expression):
     """1 where an attribute of the current event is not NULL, else 0."""
 
     attribute: str
 
 
-@dataclass(frozen=True)
+@record
 class Lagged(tree.Expression):
     """An expression about the event `distance` before the current event in its lane, as SQL's LAG."""
 
@@ -46,7 +47,7 @@ class Lagged(tree.Expression):
     expression: tree.Expression
 
 
-@dataclass(frozen=True)
+@record
 class IndexKey(tree.Expression):
     """The dictionary code of an expression's value: the key column of an index of runs."""
 
@@ -54,7 +55,7 @@ class IndexKey(tree.Expression):
     kind: Type
 
 
-@dataclass(frozen=True)
+@record
 class EveryNth(tree.Expression):
     """Whether the number of the current event, among those of its lane that satisfy a step, is a multiple of `index`.
 
@@ -68,33 +69,33 @@ class EveryNth(tree.Expression):
     binders: tuple[tree.Expression, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class OccurrenceCount(tree.Expression):
     """How many events have satisfied the step `a` of an `a[i]` since the event before it: a register of the run."""
 
     step: str
 
 
-@dataclass(frozen=True)
+@record
 class CounterValue(tree.Expression):
     """The value of a counter of the run: rounds of a repetition, or events of a conjunction, less one."""
 
     counter: int
 
 
-@dataclass(frozen=True)
+@record
 class BoundPosition(tree.Expression):
     """The position of the event that the run has bound to a step; NULL without one."""
 
     step: str
 
 
-@dataclass(frozen=True)
+@record
 class RowSelected(tree.Expression):
     """Whether a match of any row of a template begins with the current event (foretell.filter.template_index)."""
 
 
-@dataclass(frozen=True)
+@record
 class Disjunction(tree.Expression):
     """The OR of predicates, each a conjunction of conditions. Of no predicates it is false."""
 

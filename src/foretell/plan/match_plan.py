@@ -13,7 +13,7 @@ MatchPlan
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 from foretell.events.types import Type
@@ -36,9 +36,10 @@ from foretell.plan.strategy import (
     is_longest,
 )
 from foretell.plan.template_selection import TemplateSelection
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class InputPlan:
     """The streams of one FROM, merged, in the lanes of one PER. Statements with equal inputs share one."""
 
@@ -60,7 +61,7 @@ class InputPlan:
         )
 
 
-@dataclass(frozen=True)
+@record
 class NfaGroupPlan:
     """Subscriptions that one executor runs: several in a shared NFA, or one with an NFA or arrival lists of its own.
 
@@ -104,7 +105,7 @@ class NfaGroupPlan:
         ]
 
 
-@dataclass(frozen=True)
+@record
 class AbsencePlan:
     """A negated step alone: a clock for each lane, and for each row of a template.
 
@@ -153,7 +154,7 @@ class AbsencePlan:
         return None if having is None else _by_name(having)
 
 
-@dataclass(frozen=True)
+@record
 class StatementPlan:
     """One statement: how it runs, and where. `parameters` are the columns of its FOR EACH table, `attributes` those
     that the statement and its observer read.
@@ -190,7 +191,7 @@ class StatementPlan:
         return template is not None and template.value is TemplateMode.EXECUTOR_PER_ROW
 
 
-@dataclass(frozen=True)
+@record
 class InputGroupPlan:
     """Statements that read one input. Groups are numbered in the order in which they were made."""
 
@@ -220,7 +221,7 @@ class InputGroupPlan:
         return None if number is None else self.groups[number]
 
 
-@dataclass(frozen=True)
+@record
 class MatchPlan:
     """The plan of a program. `ranks` order streams and statements: a statement reads only lower ranks.
 

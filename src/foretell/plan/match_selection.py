@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.pattern_shape import has_trailing_negation, most_events
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class StepChoice:
     """FIRST or LAST for a step. `settled_by` marks the steps that settle a LAST when one of them is bound; without such
     an event the end of the window settles it. None: the match's last event settles it."""
@@ -29,7 +29,7 @@ class Excludes(Enum):
     EARLIER_STARTS = "SKIP PAST LAST, SKIP TO a step, LONGEST: matches that begin before some event of it"
 
 
-@dataclass(frozen=True)
+@record
 class AfterMatchRule:
     """AFTER MATCH. With EARLIER_STARTS, matches may begin again with the first or the `latest` event of the step
     `skip_to`; None: after the last event of the match. With `longest`, matches are taken by their first events, the
@@ -58,7 +58,7 @@ def after_match_rule(policy: tree.Policy, step: int | None) -> AfterMatchRule:
     return AfterMatchRule(Excludes.EARLIER_STARTS, step, latest=policy is tree.Policy.SKIP_TO_LAST)
 
 
-@dataclass(frozen=True)
+@record
 class MatchSelection:
     """The rules by which finished matches are chosen.
 

@@ -8,7 +8,7 @@ another edge leads to as well.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 from foretell.events.types import Type
@@ -18,12 +18,13 @@ from foretell.plan.lower.ir import CHAINED, Guard, LoweredEdge, LoweredNfa, Regi
 from foretell.plan.lower.nfa import lower_nfa
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.nfa.automaton_size import MOST_EDGES
+from foretell.records import record
 
 #: An NFA takes subscriptions until it has so many states: the kernel visits each of them on every event.
 MOST_STATES = 64
 
 
-@dataclass(frozen=True)
+@record
 class SharedState:
     """A state with the numbers of the subscriptions that go through it; `owner` is the one it is a match of, or -1."""
 
@@ -38,7 +39,7 @@ class SharedState:
         return replace(self, members=self.members | {number}, within=longest)
 
 
-@dataclass(frozen=True)
+@record
 class SharedEdge:
     """An edge with the numbers of the subscriptions that take it, and the register updates of all of them."""
 
@@ -55,7 +56,7 @@ class SharedEdge:
         return replace(self, members=self.members | {number}, updates=merged)
 
 
-@dataclass(frozen=True)
+@record
 class SharedNfa:
     """An immutable NFA of one or more subscriptions; `joined_by` and `without` give the next one.
 

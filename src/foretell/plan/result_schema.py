@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from foretell.events.types import Type
 from foretell.language.checked import CheckedCorrelator, CheckedStatement
 from foretell.language.printer import horizon_text
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class ResultSchema:
     """`name` is the statement's. `per` has the attributes of a lane's key with their types.
 

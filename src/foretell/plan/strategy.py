@@ -14,7 +14,7 @@ measurement were not indexed by the value.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -24,6 +24,7 @@ from foretell.language.checked import CheckedSubscription
 from foretell.language.printer import expression_text
 from foretell.plan.lower.arrival_analysis import SequenceConditions, analyse_sequence
 from foretell.plan.template_selection import selection_of, template_selection
+from foretell.records import record
 
 if TYPE_CHECKING:
     from foretell.plan.prefix_sharing import SharedNfa
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@record
 class Decision(Generic[T]):
     """A chosen value, and the reason as a clause that people read."""
 
@@ -93,7 +94,7 @@ class Kernel(Enum):
         return self is Kernel.LOCKSTEP
 
 
-@dataclass(frozen=True)
+@record
 class Strategy:
     """How one subscription runs, as far as its text and the types of its parameters decide it."""
 
@@ -340,7 +341,7 @@ def choose_keys(nfa: SharedNfa, *, observed: bool) -> Decision[bool]:
 MOST_LOCKSTEP_STATES = 16
 
 
-@dataclass(frozen=True)
+@record
 class NfaShape:
     """The facts about a flattened NFA by which its kernel is chosen."""
 
@@ -356,7 +357,7 @@ class NfaShape:
     longest: bool = False  # AFTER MATCH LONGEST, and nothing is asked of a match after the kernel
 
 
-@dataclass(frozen=True)
+@record
 class KernelDecision:
     """The kernel of an NFA. With `reverse_scan`, whole batches may be run backwards: the executor decides for each
     batch by its size and the limits on partial matches (machine.kernels.reverse_scan, `ReverseScan.apply`)."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from foretell.events.types import Type
 from foretell.language import tree
@@ -13,9 +12,10 @@ from foretell.plan.expressions import event_type
 from foretell.plan.nfa.automaton_size import most_edges
 from foretell.plan.nfa.counters import PatternCounters
 from foretell.plan.nfa.derivatives import Derivatives, TooLargeError
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Comparison:
     """The condition `expression operator :parameter` on the first event of a match."""
 
@@ -24,7 +24,7 @@ class Comparison:
     parameter: str
 
 
-@dataclass(frozen=True)
+@record
 class TemplateSelection:
     """The comparisons that select rows of a table, and of each whether it compares FLOATs."""
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from foretell.errors import InputError
+from foretell.events.arrow_compute import pc
 from foretell.events.arrow_interop import arrow_of, nan_to_null, nulls_of, numpy_of
 from foretell.events.ingest.json_lines import row_text
 from foretell.events.ingest.local_times import zone_of
@@ -31,6 +30,7 @@ from foretell.events.ingest.text_columns import parse_timestamps
 from foretell.events.ingest.time_columns import deciding_times, parse_epochs
 from foretell.events.ingest.time_forms import DEFAULT_READING, TimeReading
 from foretell.events.types import Type
+from foretell.records import record
 
 #: The name that pandas gives to an index without one; it is no attribute.
 _UNNAMED_INDEX = "__index_level_"
@@ -51,7 +51,7 @@ _MICROS_PER_UNIT = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class ArrowColumn:
     """A column of chunks, which may differ in type where they come from different files."""
 
@@ -114,7 +114,7 @@ class ArrowColumn:
         return None
 
 
-@dataclass(frozen=True)
+@record
 class ArrowSource:
     """A table with its name, and the names of all its columns, also of those that were not read."""
 

@@ -8,16 +8,16 @@ import io
 import lzma
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import IO, Any, cast
 
 import pyarrow as pa
 
 from foretell.errors import InputError
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Compression:
     """A compression: its name, the first bytes of its files, and a decompressing stream over a file."""
 

@@ -8,7 +8,6 @@ general reader (`reader.read`) takes the batch, and says what is wrong with whic
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,12 +21,13 @@ from foretell.events.ingest.read_options import DEFAULT_OPTIONS
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration
 from foretell.events.ingest.scalar_parsing import LAST_MICROS, LEAST_MICROS
 from foretell.events.types import LAST_TIME, Schema, Type
+from foretell.records import record
 
 #: The types of columns that are taken as they are.
-_DTYPES = {Type.INT: np.dtype(np.int64), Type.FLOAT: np.dtype(np.float64)}
+DTYPES = {Type.INT: np.dtype(np.int64), Type.FLOAT: np.dtype(np.float64)}
 
 
-@dataclass(frozen=True)
+@record
 class DirectReader:
     """Reads the Arrow data of one schema as events of one declaration; `places` are the numbers of the columns to take,
     `checked` the names, types and places of those that may hold what is no event."""
@@ -90,9 +90,9 @@ class DirectReader:
         if name == self.schema.time:
             if not are_times(values, known):
                 return False
-        elif kind is Type.FLOAT and len(values) and np.isnan(np.minimum.reduce(values)):
+        elif kind is Type.FLOAT and len(values) and math.isnan(least_of(values)):
             return False  # (the least of numbers is NaN where any is)
-        if values.dtype == _DTYPES[kind] and not column.null_count:
+        if values.dtype == DTYPES[kind] and not column.null_count:
             known.numbers[name] = values
         return True
 
@@ -131,6 +131,11 @@ def _are_texts(column: ArrowArray) -> bool:
         except pa.ArrowInvalid:  # not UTF-8
             return False
     return True
+
+
+def least_of(values: NDArray[Any]) -> float:
+    """The least of one or more numbers."""
+    return float(values.item() if len(values) == 1 else np.minimum.reduce(values))
 
 
 def _are_in_range(column: ArrowArray) -> bool:

@@ -6,18 +6,21 @@ other value the general reader (`reader.read`) takes the list, and says what is 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from foretell.events.arrow_interop import arrow_of_values, numpy_of
-from foretell.events.ingest.direct_arrow import are_times, kept_schema, plain_types
+from foretell.events.arrow_interop import arrow_of, arrow_of_values
+from foretell.events.ingest.direct_arrow import DTYPES, are_times, kept_schema, least_of, plain_types
 from foretell.events.ingest.nested_paths import path_of
-from foretell.events.ingest.raw_columns import ARROW_TYPES
+from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration
 from foretell.events.types import Schema, Type
+from foretell.records import record
 
 #: The Python types whose values need no reading. A time in a text or a `datetime` needs it.
 _FITTING: Mapping[Type, frozenset[type]] = {
@@ -28,7 +31,7 @@ _FITTING: Mapping[Type, frozenset[type]] = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class DirectRowReader:
     """Reads dicts as events of one declaration."""
 
@@ -53,21 +56,34 @@ class DirectRowReader:
         for row in rows:
             if type(row) is not dict:
                 return None
-        columns = []
+        columns, numbers, texts = [], dict[str, NDArray[Any]](), dict[str, ArrowArray]()
         for name, kind in self.schema.attributes.items():
             values = [row.get(name) for row in rows]
             if not _FITTING[kind].issuperset(map(type, values)):
                 return None
             try:
-                columns.append(arrow_of_values(values, kind))
+                known = _numbers(values, kind)
+                column = arrow_of_values(values, kind) if known is None else arrow_of(known, ARROW_TYPES[kind])
             except (OverflowError, UnicodeEncodeError, pa.ArrowInvalid):
                 return None
+            if known is not None:
+                numbers[name] = known
+            elif kind is Type.STRING and isinstance(column, pa.Array):
+                texts[name] = column
+            columns.append(column)
         table = pa.Table.from_arrays(columns, schema=self.arrow)
         batch = EventBatch(self.declaration.stream, self.schema, table, (), len(rows))
-        for (name, kind), column in zip(self.schema.attributes.items(), columns, strict=True):
-            if kind in (Type.INT, Type.FLOAT) and not column.null_count:
-                batch.known.numbers[name] = numpy_of(column)
-            elif kind is Type.STRING and isinstance(column, pa.Array):
-                batch.known.texts[name] = column
-        times = batch.known.numbers.get(str(self.schema.time))
+        batch.known.numbers, batch.known.texts = numbers, texts
+        times = numbers.get(str(self.schema.time))
         return batch if times is not None and are_times(times, batch.known) else None
+
+
+def _numbers(values: list[Any], kind: Type) -> NDArray[Any] | None:
+    """INTs or FLOATs without NULL and NaN; None for others."""
+    if kind not in DTYPES or None in values:
+        return None
+    numbers = np.array(values, DTYPES[kind])
+    if kind is Type.FLOAT and len(numbers) and math.isnan(least_of(numbers)):
+        return None
+    numbers.setflags(write=False)
+    return numbers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -15,11 +15,12 @@ from foretell.events.ingest.null_markers import NullMarkers
 from foretell.events.ingest.raw_columns import ArrowArray, RawColumn, RawTable
 from foretell.events.ingest.text_columns import TextColumn
 from foretell.events.types import Type
+from foretell.records import record
 
 _INT = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
-@dataclass(frozen=True)
+@record
 class FolderColumn(TextColumn):
     """A column of folder names: INT where all are whole numbers without leading zeros, else STRING.
 

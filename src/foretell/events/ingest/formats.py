@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
@@ -35,9 +35,10 @@ from foretell.events.ingest.raw_columns import RawTable
 from foretell.events.ingest.read_notes import gathered_notes
 from foretell.events.ingest.read_options import DEFAULT_OPTIONS, ReadOptions
 from foretell.progress import BYTES, begin_stage
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class FetchedFiles:
     """Files whose contents are in memory, by their paths."""
 

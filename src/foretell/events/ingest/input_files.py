@@ -10,7 +10,6 @@ import re
 import stat
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import IO
 from urllib.parse import unquote
@@ -29,6 +28,7 @@ from foretell.events.ingest.file_systems import (
 )
 from foretell.events.ingest.read_notes import gathered_notes
 from foretell.events.ingest.read_options import DEFAULT_OPTIONS, ReadOptions
+from foretell.records import record
 
 CSV, JSON_LINES, PARQUET, TEXT = "CSV", "JSON lines", "Parquet", "text"
 #: The formats of the endings of file names.
@@ -73,7 +73,7 @@ _HOST = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:(?://[^/]*)?(?=/|$)")
 STANDARD_INPUT = "standard input"
 
 
-@dataclass(frozen=True)
+@record
 class InputFile:
     """A file to read, and the columns that its Hive-style folders give: their names and texts, None for NULL."""
 
@@ -85,7 +85,7 @@ class InputFile:
             return file_system(self.path).size(self.path)
 
 
-@dataclass(frozen=True)
+@record
 class InputFiles:
     """The files of a source in order of arrival, all of one format; `notes` says what was guessed about them.
 

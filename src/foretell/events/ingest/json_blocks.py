@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, Protocol, TypeAlias
@@ -25,6 +24,7 @@ import numpy as np
 from foretell.events.arrow_interop import arrow_of, arrow_of_values
 from foretell.events.ingest.raw_columns import ArrowArray
 from foretell.events.types import Type
+from foretell.records import record
 
 Row: TypeAlias = Mapping[str, object]
 #: The values of an attribute in consecutive rows: typed (BOOL, INT, FLOAT or STRING), or any Python values.
@@ -75,7 +75,7 @@ class JsonPart(Protocol):
         """The text of a line or an element."""
 
 
-@dataclass(frozen=True)
+@record
 class JsonRows:
     """Rows that were decoded one by one."""
 
@@ -98,7 +98,7 @@ class JsonRows:
         return self.texts(number)
 
 
-@dataclass(frozen=True)
+@record
 class JsonBlock:
     """Rows that were decoded at once: a line each, without exception. `columns` has the attributes that are read.
 

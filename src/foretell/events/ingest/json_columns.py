@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from itertools import chain
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from foretell.events.arrow_compute import pc
 from foretell.events.ingest.json_blocks import Chunk, JsonPart, typed_chunk
 from foretell.events.ingest.nested_paths import leaf_paths, name_of, path_of, value_at
 from foretell.events.ingest.null_markers import NullMarkers
@@ -21,6 +20,7 @@ from foretell.events.ingest.text_columns import parse_timestamps
 from foretell.events.ingest.time_columns import deciding_times, parse_epochs
 from foretell.events.ingest.time_forms import DEFAULT_READING, TimeReading
 from foretell.events.types import Type
+from foretell.records import record
 
 _FLAT = frozenset({bool, int, float, str})
 #: The types to which a column of each type is cast as a whole.
@@ -32,7 +32,7 @@ _CAST_AS_WHOLE: Mapping[Type, frozenset[Type]] = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class JsonColumn:
     """A column of one type, of which at least one value is not NULL. It is in all respects as a PythonColumn of its
     values, `python`, which it makes only for what needs them one by one.

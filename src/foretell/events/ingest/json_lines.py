@@ -9,7 +9,6 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, chain
 
 import msgspec
@@ -29,6 +28,7 @@ from foretell.events.ingest.raw_columns import (
 )
 from foretell.events.ingest.scalar_parsing import display_value
 from foretell.progress import advance
+from foretell.records import record
 
 #: Bytes that are decoded at once, which a processor's cache holds; where they are out of the ordinary fewer and fewer,
 #: down to those that are decoded line by line.
@@ -41,7 +41,7 @@ NOT_OBJECT = "not a JSON object"
 NOT_MAPPING = "not a mapping"
 
 
-@dataclass(frozen=True)
+@record
 class _JsonFile:
     """One file's rows, in parts."""
 
@@ -252,7 +252,7 @@ def _decode_lines(content: bytes, first: int) -> JsonRows:
     return JsonRows(rows, numbers, reasons, lambda number: lines[number - first].decode("utf-8", "replace").strip())
 
 
-@dataclass(frozen=True)
+@record
 class ParseFailure:
     """Why a line or message is no row."""
 

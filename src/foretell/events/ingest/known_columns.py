@@ -21,7 +21,7 @@ class TimeSpan(NamedTuple):
 def span_of(times: Times) -> TimeSpan:
     """The span of one or more times; NaN where one of them is."""
     if len(times) == 1:
-        only = times[0].item()
+        only = times.item()
         return TimeSpan(only, only)
     return TimeSpan(np.minimum.reduce(times).item(), np.maximum.reduce(times).item())
 

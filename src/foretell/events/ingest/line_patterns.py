@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from foretell.errors import InputError, suggestion
+from foretell.events.arrow_compute import pc
 from foretell.events.ingest.raw_columns import ArrowArray
 
 _OLD_TIME = r"[A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?"

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from foretell.events.arrow_compute import pc
 from foretell.events.arrow_interop import arrow_of, nulls_of, numpy_of
 from foretell.events.ingest.nested_paths import DEEPEST, ELEMENTS, MOST, Path, name_of, path_of
 from foretell.events.ingest.raw_columns import ArrowArray, ArrowType

@@ -8,24 +8,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from string import whitespace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from foretell.events.arrow_compute import pc
 from foretell.events.arrow_interop import arrow_of, arrow_of_values
 from foretell.events.ingest.raw_columns import ArrowArray, RawTable
 from foretell.events.types import Type
+from foretell.records import record
 
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
 _USUAL = ("NA", "N/A", "#N/A", "<NA>", "NaN", "NaT", "null", "None", "nil", "-", "?", "")
 
 
-@dataclass(frozen=True)
+@record
 class NullMarkers:
     texts: frozenset[str]
     numbers: frozenset[int | float] = frozenset()

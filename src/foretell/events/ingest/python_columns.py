@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from functools import cached_property
@@ -20,6 +19,7 @@ from foretell.events.ingest.text_columns import parse_timestamps
 from foretell.events.ingest.time_columns import deciding_times, parse_epochs
 from foretell.events.ingest.time_forms import DEFAULT_READING, TimeReading
 from foretell.events.types import Scalar, Type
+from foretell.records import record
 
 _MARKER = "marker"
 #: Where a column holds only these Python types (and None), it is cast as a whole, with the same result.
@@ -33,7 +33,7 @@ _CAST_AS_WHOLE: Mapping[Type, frozenset[type]] = {
 _NUMBERS = frozenset({int, float, bool})
 
 
-@dataclass(frozen=True)
+@record
 class PythonColumn:
     """A column of values, None where an event has no such attribute."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from itertools import accumulate
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import pyarrow as pa
 
 from foretell.events.types import Type
+from foretell.records import record
 
 if TYPE_CHECKING:
     from foretell.events.ingest.null_markers import NullMarkers
@@ -36,7 +36,7 @@ ARROW_TYPES: Mapping[Type, ArrowType] = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class TypedColumn:
     """A column in its type; a row that does not fit is NULL there and has its reason in `misfits`.
 
@@ -79,7 +79,7 @@ class RawColumn(Protocol):
         """The value at a position, for messages."""
 
 
-@dataclass(frozen=True)
+@record
 class RowOrigin:
     """A file or a table that rows come from: its name, the rows' numbers in it, and their raw text.
 
@@ -92,7 +92,7 @@ class RowOrigin:
     columns: Sequence[str] | None = None
 
 
-@dataclass(frozen=True)
+@record
 class RejectedRow:
     """Input that could not be parsed as a row; it stood directly before the row at position `before`."""
 
@@ -103,7 +103,7 @@ class RejectedRow:
     raw: str
 
 
-@dataclass(frozen=True)
+@record
 class RawTable:
     """Raw columns of equal length in the order of their first appearance, and the names of all columns of the source,
     also of those that were not read."""

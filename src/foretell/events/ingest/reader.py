@@ -16,7 +16,7 @@ reason, and so is a record that cannot be parsed.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import cast
 
 import numpy as np
@@ -61,7 +61,7 @@ from foretell.records import record
 NO_TIME = "no time"
 
 
-@dataclass(frozen=True)
+@record
 class StreamDeclaration:
     """The declaration of a stream, by a STREAM statement or the caller, before its data are read.
 

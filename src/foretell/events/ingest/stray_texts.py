@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from foretell.events.arrow_compute import pc
 from foretell.events.ingest.null_markers import USUAL_MARKERS
 from foretell.events.ingest.raw_columns import ArrowArray
 from foretell.events.ingest.scalar_parsing import FLOAT_TEXT, INT_TEXT, display_value

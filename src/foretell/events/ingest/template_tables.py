@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from foretell.errors import InputError, suggestion
 from foretell.events.ingest.formats import read_raw
 from foretell.events.ingest.raw_columns import RawTable, RejectedRow, TypedColumn
 from foretell.events.ingest.typed_table import arrow_table, cast_columns, first_reasons, infer_type, scalar_rows
 from foretell.events.types import Scalar, Type
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class TemplateTable:
     """The rows of a FOR EACH table, timestamps as microseconds."""
 

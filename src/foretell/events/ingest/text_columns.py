@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from foretell.events.arrow_compute import pc
 from foretell.events.arrow_interop import arrow_of, nulls_of, numpy_of
 from foretell.events.ingest.null_markers import USUAL_MARKERS, NullMarkers
 from foretell.events.ingest.raw_columns import ArrowArray, TypedColumn
@@ -32,6 +32,7 @@ from foretell.events.ingest.text_kernels import (
 from foretell.events.ingest.time_columns import deciding_positions, deciding_times, parse_times
 from foretell.events.ingest.time_forms import DEFAULT_READING, TimeReading
 from foretell.events.types import Type
+from foretell.records import record
 
 _NUMBER_TEXT = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _PLAIN_NUMBER = re.compile(rf"\s*{_NUMBER_TEXT}\s*")
@@ -45,7 +46,7 @@ _HEAD = 64  # texts that are looked at first
 _SLICE = 4_096  # texts that are decoded at once
 
 
-@dataclass(frozen=True)
+@record
 class TextColumn:
     """A column of texts; NULL stands for an empty field."""
 

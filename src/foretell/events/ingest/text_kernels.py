@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from foretell.events.arrow_compute import pc
 from foretell.events.arrow_interop import arrow_of, nan_to_null, numpy_of
 from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray
 from foretell.events.ingest.scalar_parsing import BOOL_TEXT, FLOAT_TEXT

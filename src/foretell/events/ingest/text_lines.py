@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from foretell.arrays import Flags, Ints
 from foretell.errors import InputError
+from foretell.events.arrow_compute import pc
 from foretell.events.arrow_interop import arrow_of, nulls_of, numpy_of
 from foretell.events.ingest.line_numbers import LineNumbers
 from foretell.events.ingest.line_patterns import LinePattern, fitting_pattern, line_pattern

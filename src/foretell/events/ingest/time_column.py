@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from functools import cached_property
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from foretell.errors import InputError, column_suggestion
+from foretell.events.arrow_compute import pc
 from foretell.events.ingest.arrow_columns import ArrowColumn
 from foretell.events.ingest.epoch_numbers import common_unit
 from foretell.events.ingest.null_markers import NullMarkers
@@ -19,12 +19,13 @@ from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.time_columns import chunks_of
 from foretell.events.ingest.time_forms import TimeReading, settled_reading
 from foretell.events.types import Type
+from foretell.records import record
 
 #: The name of a time column that is joined from two.
 JOINED = "time"
 
 
-@dataclass(frozen=True)
+@record
 class TimeColumn:
     """A column with its reading of times."""
 

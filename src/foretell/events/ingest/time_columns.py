@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from foretell.arrays import Flags, Ints
+from foretell.events.arrow_compute import pc
 from foretell.events.arrow_interop import arrow_of, nulls_of, numpy_of
 from foretell.events.ingest.epoch_numbers import UNITS, epoch_column
 from foretell.events.ingest.local_times import DAY, zone_of

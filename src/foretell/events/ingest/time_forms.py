@@ -12,7 +12,7 @@ import math
 import re
 from calendar import month_name, monthrange
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 
@@ -22,6 +22,7 @@ from foretell.events.ingest.local_times import checked_zone, zone_of
 from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.time_layouts import Layout, layout_of, shape_of
 from foretell.events.types import EPOCH
+from foretell.records import record
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 NEW_YEAR = 101
@@ -32,7 +33,7 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _HALF_YEAR = 600
 
 
-@dataclass(frozen=True)
+@record
 class TimeReading:
     """The read options of times, with those that the data decided.
 

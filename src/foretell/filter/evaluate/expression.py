@@ -31,20 +31,7 @@ LeafResolver: TypeAlias = Callable[[Expression], Column | None]
 
 def evaluate(expression: Expression, resolve: LeafResolver, strings: StringDictionary, count: int) -> Column:
     """The value of an expression in each of `count` rows."""
-    column = _value(expression, resolve, strings)
-    values = column.values.astype(dtype_of(column.kind), copy=False)
-    if len(values) == count:
-        return Column(column.kind, values, column.nulls)
-    return Column(column.kind, np.full(count, values), np.full(count, column.nulls))
-
-
-def truth(condition: Expression, resolve: LeafResolver, strings: StringDictionary, count: int) -> Flags:
-    """The rows, out of `count`, in which a condition is true: neither false nor NULL."""
-    column = _value(condition, resolve, strings)
-    true = column.values if column.values.dtype == np.bool_ else column.values != 0
-    if may_be_null(column.nulls):
-        true = true & ~column.nulls
-    return true if len(true) == count else np.full(count, true)
+    return prepared(expression).values(resolve, strings, count)
 
 
 class _Rows(NamedTuple):
@@ -58,19 +45,42 @@ class _Rows(NamedTuple):
 _Evaluation: TypeAlias = Callable[[_Rows], Column]
 
 
-def _value(expression: Expression, resolve: LeafResolver, strings: StringDictionary) -> Column:
-    evaluation, only_compares = _prepared(expression)
-    if only_compares:
-        return evaluation(_Rows(resolve, strings))
-    with np.errstate(all="ignore"):  # operators look for results that do not exist themselves
-        return evaluation(_Rows(resolve, strings))
+class PreparedExpression:
+    """An expression, and how it is evaluated. This is found out once: on small batches it takes longer than the
+    evaluation. Equal expressions are prepared once, so that their values are found by identity."""
+
+    __slots__ = ("_evaluation", "_only_compares", "expression")
+
+    def __init__(self, expression: Expression) -> None:
+        self.expression = expression
+        self._evaluation = _evaluation(expression)
+        self._only_compares = all(map(_compares, expression.walk()))  # nothing of which NumPy would warn
+
+    def values(self, resolve: LeafResolver, strings: StringDictionary, count: int) -> Column:
+        """The value in each of `count` rows."""
+        column = self._column(resolve, strings)
+        dtype = dtype_of(column.kind)
+        values = column.values if column.values.dtype is dtype else column.values.astype(dtype)
+        if len(values) == count:
+            return Column(column.kind, values, column.nulls)
+        return Column(column.kind, np.full(count, values), np.full(count, column.nulls))
+
+    def truth(self, resolve: LeafResolver, strings: StringDictionary, count: int) -> Flags:
+        """The rows, out of `count`, in which a condition is true: neither false nor NULL."""
+        column = self._column(resolve, strings)
+        true = column.values if column.values.dtype.kind == "b" else column.values != 0
+        if may_be_null(column.nulls):
+            true = true & ~column.nulls
+        return true if len(true) == count else np.full(count, true)
+
+    def _column(self, resolve: LeafResolver, strings: StringDictionary) -> Column:
+        if self._only_compares:
+            return self._evaluation(_Rows(resolve, strings))
+        with np.errstate(all="ignore"):  # operators look for results that do not exist themselves
+            return self._evaluation(_Rows(resolve, strings))
 
 
-@lru_cache(maxsize=4096)
-def _prepared(expression: Expression) -> tuple[_Evaluation, bool]:
-    """How an expression is evaluated, and whether nothing is computed in it of which NumPy would warn. This is found
-    out once: on small batches it takes longer than the evaluation."""
-    return _evaluation(expression), all(map(_compares, expression.walk()))
+prepared = lru_cache(maxsize=4096)(PreparedExpression)
 
 
 def _compares(node: object) -> bool:

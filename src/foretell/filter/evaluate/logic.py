@@ -49,9 +49,9 @@ COMPARISONS: Mapping[str, Callable[[ColumnValues, ColumnValues], Flags]] = {
 
 
 def compare(operator: str, left: Column, right: Column, strings: StringDictionary) -> Column:
-    if Type.NULL in (left.kind, right.kind):
+    if left.kind is Type.NULL or right.kind is Type.NULL:
         return null_constant(Type.BOOL)
-    if Type.FLOAT in (left.kind, right.kind):
+    if left.kind is not right.kind and Type.FLOAT in (left.kind, right.kind):
         left, right = as_float(left), as_float(right)
     left_values, right_values = left.values, right.values
     if left.kind is Type.STRING and operator not in ("=", "<>"):
@@ -61,6 +61,8 @@ def compare(operator: str, left: Column, right: Column, strings: StringDictionar
 
 def _either_null(left: Flags, right: Flags) -> Flags:
     """Where either side is NULL. If one side never is, the mask of the other serves without a copy."""
+    if left is right:
+        return left
     if len(right) in (1, len(left)) and not may_be_null(right):
         return left
     if len(left) in (1, len(right)) and not may_be_null(left):

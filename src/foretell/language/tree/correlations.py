@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from foretell.language.tree.nodes import Node
+from foretell.records import record
 
 
 class Correlation(Node):
     pass
 
 
-@dataclass(frozen=True)
+@record
 class On(Correlation):
     """A predicate: the first event that satisfies the step."""
 
     step: str
 
 
-@dataclass(frozen=True)
+@record
 class Accumulate(Correlation):
     parts: tuple[Correlation, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Select(Correlation):
     """`select{...}`; strict is `select*{...}`, which fails when one part fails."""
 
@@ -31,29 +30,29 @@ class Select(Correlation):
     strict: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Sequential(Correlation):
     parts: tuple[Correlation, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Unless(Correlation):
     body: Correlation
     stopper: Correlation
 
 
-@dataclass(frozen=True)
+@record
 class Fail(Correlation):
     body: Correlation
 
 
-@dataclass(frozen=True)
+@record
 class Push(Correlation):
     token: str
     body: Correlation
 
 
-@dataclass(frozen=True)
+@record
 class Again(Correlation):
     """`repeat`, `persist` or `loop`, with or without a number."""
 
@@ -62,17 +61,17 @@ class Again(Correlation):
     count: int | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Parallel(Correlation):
     parts: tuple[Correlation, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Mode(Node):
     guard: str
     body: Correlation
 
 
-@dataclass(frozen=True)
+@record
 class Modes(Correlation):
     modes: tuple[Mode, ...]

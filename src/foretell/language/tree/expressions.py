@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 from typing import Any
 
 from foretell.language.tree.nodes import Node
+from foretell.records import record
 
 
 class Expression(Node):
@@ -40,38 +41,38 @@ class EventReference(Node):
     """A reference to one event of the match."""
 
 
-@dataclass(frozen=True)
+@record
 class This(EventReference):
     """The event being tried: a bare attribute is one of its attributes."""
 
 
-@dataclass(frozen=True)
+@record
 class BoundEvent(EventReference):
     """`x`: the event bound to step x; for a repeated step its latest."""
 
     step: str
 
 
-@dataclass(frozen=True)
+@record
 class FirstOf(EventReference):
     """`first(b)`: the first event of a repeated step."""
 
     step: str
 
 
-@dataclass(frozen=True)
+@record
 class LastOf(EventReference):
     """`last(b)`: the latest event of a repeated step."""
 
     step: str
 
 
-@dataclass(frozen=True)
+@record
 class Previous(EventReference):
     """`prev`: the event bound just before this one in the match."""
 
 
-@dataclass(frozen=True)
+@record
 class Literal(Expression):
     value: bool | int | float | str | None
 
@@ -94,7 +95,7 @@ UNITS = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class Span(Expression):
     """A duration with its unit, such as `5 min`."""
 
@@ -106,51 +107,51 @@ class Span(Expression):
         return round(self.amount * UNITS[self.unit])
 
 
-@dataclass(frozen=True)
+@record
 class Moment(Expression):
     """`TIMESTAMP '2007-02-14 12:38:10'`, in microseconds since 1970 UTC."""
 
     micros: int
 
 
-@dataclass(frozen=True)
+@record
 class Variable(Expression):
     name: str
 
 
-@dataclass(frozen=True)
+@record
 class Parameter(Expression):
     """`:column` of a FOR EACH row."""
 
     name: str
 
 
-@dataclass(frozen=True)
+@record
 class Attribute(Expression):
     event: EventReference
     name: str
 
 
-@dataclass(frozen=True)
+@record
 class StreamOf(Expression):
     """The pseudo-attribute `stream`."""
 
     event: EventReference
 
 
-@dataclass(frozen=True)
+@record
 class TimeOf(Expression):
     """`t(x)`."""
 
     event: EventReference
 
 
-@dataclass(frozen=True)
+@record
 class Elapsed(Expression):
     """`duration`: from the first to the last event of the match so far."""
 
 
-@dataclass(frozen=True)
+@record
 class Aggregate(Expression):
     """`count(b)`, `sum(b.price)` and the like over the events of a step."""
 
@@ -159,13 +160,13 @@ class Aggregate(Expression):
     attribute: str | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Unary(Expression):
     operator: str
     operand: Expression
 
 
-@dataclass(frozen=True)
+@record
 class Binary(Expression):
     operator: str
     left: Expression
@@ -176,14 +177,14 @@ class Binary(Expression):
 MIRRORED_COMPARISON: Mapping[str, str] = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-@dataclass(frozen=True)
+@record
 class In(Expression):
     value: Expression
     options: tuple[Expression, ...]
     negated: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Between(Expression):
     value: Expression
     low: Expression
@@ -191,20 +192,20 @@ class Between(Expression):
     negated: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Like(Expression):
     value: Expression
     pattern: Expression
     negated: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class IsNull(Expression):
     value: Expression
     negated: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Case(Expression):
     """`CASE WHEN condition THEN value … ELSE otherwise END`: the i-th value belongs to the i-th condition."""
 
@@ -218,13 +219,13 @@ class Case(Expression):
         return (*self.values, Literal(None) if self.otherwise is None else self.otherwise)
 
 
-@dataclass(frozen=True)
+@record
 class Call(Expression):
     function: str
     arguments: tuple[Expression, ...]
 
 
-@dataclass(frozen=True)
+@record
 class EventValue(Expression):
     """`first(b)` in place of a value: it parses, so that the type check can explain the mistake."""
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import NoReturn
 
 from foretell.errors import NOWHERE, Place, refuse
+from foretell.records import record
 
 
 class Name(str):
@@ -34,7 +35,7 @@ def defined_twice(subject: str, place: Place, first: Place) -> NoReturn:
     )
 
 
-@dataclass(frozen=True)
+@record
 class Node:
     """A node of the tree; its place does not count when nodes are compared."""
 

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from foretell.errors import NOWHERE, Place
 from foretell.language.tree.expressions import Expression
 from foretell.language.tree.nodes import Node
+from foretell.records import record
 
 
 class Operator(Node):
     """The operator between two parts of a sequence."""
 
 
-@dataclass(frozen=True)
+@record
 class Next(Operator):
     """`,`: the very next event."""
 
 
-@dataclass(frozen=True)
+@record
 class Later(Operator):
     """`;`: any later event."""
 
 
-@dataclass(frozen=True)
+@record
 class FirstWhere(Operator):
     """`;{θ}`: the first later event for which θ holds."""
 
@@ -34,12 +33,12 @@ class Pattern(Node):
     pass
 
 
-@dataclass(frozen=True)
+@record
 class Step(Pattern):
     name: str
 
 
-@dataclass(frozen=True)
+@record
 class Numbered(Pattern):
     """`a[i]`: the i-th event that satisfies a."""
 
@@ -47,7 +46,7 @@ class Numbered(Pattern):
     index: int
 
 
-@dataclass(frozen=True)
+@record
 class Chosen(Pattern):
     """`FIRST a` or `LAST a`."""
 
@@ -55,7 +54,7 @@ class Chosen(Pattern):
     step: Step
 
 
-@dataclass(frozen=True)
+@record
 class Conditioned(Pattern):
     """`a @(condition)`."""
 
@@ -63,7 +62,7 @@ class Conditioned(Pattern):
     condition: Expression
 
 
-@dataclass(frozen=True)
+@record
 class Repeat(Pattern):
     """`a{low,high}`: no upper bound where `high` is None.
 
@@ -76,7 +75,7 @@ class Repeat(Pattern):
     under: Operator | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Negation(Node):
     """`!b`, with its `@(...)` conditions."""
 
@@ -84,7 +83,7 @@ class Negation(Node):
     conditions: tuple[Expression, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class SequencePart(Node):
     """One part of a sequence, with the operator and negations before it: `; !b ; P` is SequencePart(P, Later(), (!b,)).
 
@@ -96,7 +95,7 @@ class SequencePart(Node):
     absent: tuple[Negation, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Sequence(Pattern):
     """Parts one after the other; `absent` are the negations after the last."""
 
@@ -104,19 +103,19 @@ class Sequence(Pattern):
     absent: tuple[Negation, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Silence(Pattern):
     """`!b` alone: a pattern of negations only."""
 
     absent: tuple[Negation, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Conjunction(Pattern):
     sides: tuple[Pattern, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Alternation(Pattern):
     branches: tuple[Pattern, ...]
 

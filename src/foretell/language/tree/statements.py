@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from foretell.events.types import Type
@@ -10,13 +9,14 @@ from foretell.language.tree.correlations import Correlation
 from foretell.language.tree.expressions import Expression, Literal, Span
 from foretell.language.tree.nodes import Node
 from foretell.language.tree.patterns import Pattern
+from foretell.records import record
 
 
 class Statement(Node):
     name: str
 
 
-@dataclass(frozen=True)
+@record
 class Declared(Node):
     """An attribute in a STREAM statement."""
 
@@ -24,7 +24,7 @@ class Declared(Node):
     type: Type
 
 
-@dataclass(frozen=True)
+@record
 class Loss(Node):
     """`LOSS 0.05 [WHEN condition]`."""
 
@@ -32,7 +32,7 @@ class Loss(Node):
     condition: Expression | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Derived(Node):
     """`LET name AS expression`: an attribute that is worked out from the event's own."""
 
@@ -40,7 +40,7 @@ class Derived(Node):
     expression: Expression
 
 
-@dataclass(frozen=True)
+@record
 class Stream(Statement):
     name: str
     attributes: tuple[Declared, ...]
@@ -54,7 +54,7 @@ class Stream(Statement):
     derived: tuple[Derived, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Definition(Node):
     steps: tuple[str, ...]
     condition: Expression
@@ -70,19 +70,19 @@ class Policy(Enum):
     SKIP_TO_LAST = "SKIP TO LAST"
 
 
-@dataclass(frozen=True)
+@record
 class AfterMatch(Node):
     policy: Policy = Policy.HOLD
     step: str | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Returned(Node):
     expression: Expression
     name: str
 
 
-@dataclass(frozen=True)
+@record
 class Forecast(Node):
     """`FORECAST WITHIN n EVENTS | duration ABOVE probability`: one of events and duration is set."""
 
@@ -91,7 +91,7 @@ class Forecast(Node):
     duration: Span | Literal | None = None
 
 
-@dataclass(frozen=True)
+@record
 class LosingItem(Node):
     """A loss probability of the named steps; without names, of all steps."""
 
@@ -99,14 +99,14 @@ class LosingItem(Node):
     steps: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Losing(Node):
     items: tuple[LosingItem, ...]
     above: float
     published: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Subscription(Statement):
     name: str
     streams: tuple[str, ...]
@@ -122,7 +122,7 @@ class Subscription(Statement):
     losing: Losing | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Correlator(Statement):
     name: str
     streams: tuple[str, ...]
@@ -131,6 +131,6 @@ class Correlator(Statement):
     definitions: tuple[Definition, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Program(Node):
     statements: tuple[Statement, ...]

@@ -61,6 +61,7 @@ class AbsenceExecutor:
             attributes={**events.attributes, **parameters},
             types={**events.types, **{name: column.kind for name, column in parameters.items()}},
             cache={},
+            truths={},
         )
         return np.asarray(evaluate_predicates(self.plan.predicates, events, self.strings).any(axis=0))
 

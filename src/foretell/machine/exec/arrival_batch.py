@@ -10,7 +10,7 @@ import numpy as np
 from foretell.arrays import Flags, Ints
 from foretell.events.types import Type
 from foretell.filter.column import Column
-from foretell.filter.predicates import EventColumns, evaluate_predicates
+from foretell.filter.predicates import EventColumns, Predicates
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.filter.template_index import TemplateIndex
 from foretell.machine.exec.arrival_lists import ListHeads
@@ -21,9 +21,10 @@ from foretell.machine.kernels.structs import Values
 from foretell.plan.expressions import RowSelected
 from foretell.plan.lower.arrivals import ArrivalPlan
 from foretell.plan.lower.program import EventExpression
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class ArrivalBatch:
     """The events of a batch that some step may want, often few of them: `rows` are their places in the batch."""
 
@@ -44,6 +45,7 @@ class ArrivalColumns:
     def __post_init__(self) -> None:
         # The kinds of keys by which steps find their lists; the first is the lane alone.
         self._kinds = {key: kind for kind, key in enumerate(dict.fromkeys([(), *self.plan.keys]))}
+        self._predicates = Predicates(self.plan.predicates)
         self._kind_of_step = np.array([self._kinds[key] for key in self.plan.keys], np.int64)
 
     @property
@@ -59,7 +61,7 @@ class ArrivalColumns:
         if self.selection is not None:
             template_rows = self.selection.rows(events, self.strings)
             flags[RowSelected()] = template_rows != 0
-        arrives = evaluate_predicates(self.plan.predicates, events, self.strings, flags)
+        arrives = self._predicates.evaluate(events, self.strings, flags)
         for key, kind in self._kinds.items():
             if kind:
                 arrives[self._kind_of_step == kind] &= self._has_key(key, events)

@@ -9,7 +9,6 @@ such places.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.kernels.arrival_walk import COUNTERS, END, FRONT, HELD, IDLE, LEVEL, REFUSED, RingArrays
 from foretell.machine.kernels.run_checks import all_held
 from foretell.machine.kernels.structs import Values
+from foretell.records import record
 from foretell.storage.recorded_values import FAR, array, indices, require, require_range
 
 #: The number of the owners' column in the state; the first versions did not write it.
@@ -244,7 +244,7 @@ class ArrivalRing:
         ]
 
 
-@dataclass(frozen=True)
+@record
 class RecordedArrivals:
     """The limits that the arrivals of a snapshot must keep: how far their numbers may reach, how many rows the template
     has, and which of the values that each step stores are codes of texts."""

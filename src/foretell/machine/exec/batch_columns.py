@@ -5,27 +5,44 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from foretell.arrays import Flags, Ints
 from foretell.events.types import Type
-from foretell.filter.column import Column, may_be_null, no_nulls
+from foretell.filter.column import Column, no_nulls
 from foretell.filter.parameters import with_parameters
-from foretell.filter.predicates import EventColumns, evaluate_predicates
-from foretell.filter.string_dictionary import StringDictionary
+from foretell.filter.predicates import EventColumns, Predicates
+from foretell.filter.string_dictionary import Heap, StringDictionary
 from foretell.filter.template_index import TemplateIndex
 from foretell.jit import read_only
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.lane_index import LaneIndex
 from foretell.machine.input.occurrence_counters import OccurrenceCounters
 from foretell.machine.input.state_bounds import StateBounds
-from foretell.machine.kernels.structs import Batch, Bytecode, Events, Values
+from foretell.machine.kernels.held import Held
+from foretell.machine.kernels.structs import Batch, BatchEvents, Bytecode, Evaluated, Events, Values
 from foretell.plan.expressions import EventStart, EveryNth, IndexKey, PresenceFlag, RowSelected
 from foretell.plan.lower.bytecode import Code
 from foretell.plan.lower.program import CompiledNfa, EventExpression
 from foretell.storage.recorded_values import require_range
+
+#: The arrays for batches of up to so many events are kept for the next batch; at first they have room for the least.
+MOST_KEPT, LEAST_KEPT = 16_384, 64
+
+
+class KernelBatch(NamedTuple):
+    """A batch as the NFA kernels take it, in two parts."""
+
+    events: BatchEvents
+    evaluated: Held[Evaluated]
+
+    @property
+    def whole(self) -> Batch:
+        """Both parts, as kernels take them that are called for long batches alone."""
+        (base, lane, time, start), (predicates, rows, *others) = self.events, self.evaluated.value
+        return Batch(base, Events(lane, time, start, predicates, rows), *others)
 
 
 @dataclass
@@ -42,40 +59,61 @@ class BatchColumns:
     def __post_init__(self) -> None:
         self._stack = Values(np.zeros(1), np.zeros(1, np.int64), np.zeros(1, np.uint8))  # kernels write to it
 
+    def prepare(self, nfa: CompiledNfa, *, interprets: bool) -> None:
+        """From now on make the batches of this NFA; `interprets` where kernels reach the interpreter of conditions."""
+        self._nfa, self._interprets = nfa, interprets
+        self._predicates = Predicates(nfa.predicates)
+        if interprets and len(self._stack.integers) < nfa.code.code.depth:
+            self._stack = new_stack(nfa.code.code)
+        self._heap: Heap | None = None
+        self._kept = Held(self._new_arrays(LEAST_KEPT))
+
     @property
     def lists(self) -> int:
         """The most lists that a value finds, of one type."""
         return max(map(len, self.value_lists.values())) if self.value_lists else 0
 
-    def batch(self, segment: EventSegment, nfa: CompiledNfa, *, interprets: bool) -> Batch:
-        """The batch for the kernels; `interprets` where they reach the interpreter of conditions."""
+    def batch(self, segment: EventSegment) -> KernelBatch:
+        """The batch for the kernels."""
         events, count = segment.events, len(segment)
-        columns = self._columns(nfa.columns, segment)
-        flags = self._occurrence_flags(nfa.counted, events, segment.lane)
-        rows = _zeros(count)
+        arrays = self._kept.value if count <= len(self._kept.value.rows) else self._new_arrays(count)
+        flags = self._occurrence_flags(self._nfa.counted, events, segment.lane) if self._nfa.counted else {}
         if self.selection is not None:
-            rows = self.selection.rows(events, self.strings)
-            flags[RowSelected()] = rows != 0
-        predicates = evaluate_predicates(nfa.predicates, events, self.strings, flags)
-        if not len(predicates):
-            predicates = no_nulls(count).view(np.uint8).reshape(1, -1)
-        time, code = read_only(events.time.values), nfa.code.code
-        if interprets and len(self._stack.integers) < code.depth:
-            self._stack = new_stack(code)
-        return Batch(
-            base=segment.base,
-            events=Events(
-                lane=segment.lane.view(np.uint64),
-                time=time,
-                start=time if events.start is events.time else read_only(events.start.values),
-                predicates=predicates,
-                rows=rows,
-            ),
-            columns=columns,
-            parameters=self._row if interprets else None,
+            arrays.rows[:count] = self.selection.rows(events, self.strings)
+            flags[RowSelected()] = arrays.rows[:count] != 0
+        self._predicates.write(arrays.predicates.view(np.bool_), events, self.strings, flags)
+        for number, expression in enumerate(self._nfa.columns):
+            column = self._column(expression, segment)
+            arrays.columns.integers[number, :count] = column.values.view(np.int64)
+            arrays.columns.nulls[number, :count] = column.nulls
+        time = read_only(events.time.values)
+        start = time if events.start is events.time else read_only(events.start.values)
+        return KernelBatch(BatchEvents(segment.base, segment.lane.view(np.uint64), time, start), self._held(arrays))
+
+    def _new_arrays(self, count: int) -> Evaluated:
+        """Arrays with room for so many events, if they are few for more."""
+        size = 2 * count if 2 * count <= MOST_KEPT else count
+        columns, code = len(self._nfa.columns), self._nfa.code.code
+        words = np.zeros((max(1, columns), size if columns else 1), np.int64)
+        return Evaluated(
+            predicates=np.zeros((max(1, len(self._predicates)), size), np.uint8),
+            rows=np.zeros(size, np.int64),
+            columns=Values(words.view(np.float64), words, np.zeros(words.shape, np.uint8)),
+            parameters=self._row if self._interprets else None,
             code=bytecode(code, self.strings),
-            stack=self._stack if interprets else None,
+            stack=self._stack if self._interprets else None,
         )
+
+    def _held(self, arrays: Evaluated) -> Held[Evaluated]:
+        """The arrays for the kernels, with the texts that there are when all is evaluated."""
+        kept, code = self._kept, self._nfa.code.code
+        heap = self.strings.heap(code.text_functions, substrings=code.interns)
+        if arrays is kept.value and heap is self._heap:
+            return kept
+        held = Held(arrays._replace(code=bytecode(code, self.strings)), kept)
+        if len(arrays.rows) <= MOST_KEPT:
+            self._kept, self._heap = held, heap
+        return held
 
     @cached_property
     def _row(self) -> Values:
@@ -83,21 +121,6 @@ class BatchColumns:
         columns = list(self.parameters.values()) or [Column(Type.INT, np.zeros(1, np.int64), np.ones(1, np.bool_))]
         words = np.stack([np.ascontiguousarray(c.values).view(np.int64) for c in columns])
         return Values(words.view(np.float64), words, np.stack([c.nulls.astype(np.uint8) for c in columns]))
-
-    def _columns(self, expressions: tuple[EventExpression, ...], segment: EventSegment) -> Values:
-        """The columns that conditions compare, as one matrix of 64-bit words."""
-        columns, count = [self._column(expression, segment) for expression in expressions], len(segment)
-        if not columns:
-            words, nulls = np.zeros((1, count), np.int64), no_nulls(count).view(np.uint8).reshape(1, -1)
-        else:
-            words = np.empty((len(columns), count), np.int64)
-            for number, column in enumerate(columns):
-                words[number] = column.values.view(np.int64)
-            if any(may_be_null(c.nulls) for c in columns):
-                nulls = np.stack([c.nulls for c in columns]).view(np.uint8)
-            else:
-                nulls = no_nulls(len(columns) * count).view(np.uint8).reshape(len(columns), count)
-        return Values(words.view(np.float64), words, nulls)
 
     def _column(self, expression: EventExpression, segment: EventSegment) -> Column:
         events = segment.events
@@ -165,13 +188,3 @@ def bytecode(code: Code, strings: StringDictionary) -> Bytecode:
 def new_stack(code: Code) -> Values:
     depth = max(1, code.depth)
     return Values(np.zeros(depth), np.zeros(depth, np.int64), np.zeros(depth, np.uint8))
-
-
-_ZERO: list[Ints] = [np.zeros(0, np.int64)]
-
-
-def _zeros(count: int) -> Ints:
-    """Zeros that nobody writes to, made once."""
-    if count > len(_ZERO[0]):
-        _ZERO[0] = np.zeros(2 * count, np.int64)
-    return _ZERO[0][:count]

@@ -110,6 +110,9 @@ class RunLedger:
     bytes: dict[int, int] = field(default_factory=dict)
     _stopped: Counter[tuple[str, Limit]] = field(default_factory=Counter)  # since warnings were taken
 
+    def __post_init__(self) -> None:
+        self._budget = self.limits.budget
+
     @property
     def remaining(self) -> int:
         """How many more runs the engine may have."""
@@ -118,7 +121,7 @@ class RunLedger:
     @property
     def remaining_bytes(self) -> int:
         """How much more memory the engine may take."""
-        return self.limits.budget - sum(self.bytes.values())
+        return self._budget - sum(self.bytes.values())
 
     def no_room(self, stores: Mapping[str, int]) -> InputError:
         """The error where events do not fit into the memory; `stores` has the bytes of what is held besides runs."""
@@ -167,6 +170,8 @@ class RunLedger:
 
     def take_warnings(self) -> tuple[str, ...]:
         """The warnings since the last call."""
+        if not self._stopped and not self.warnings:
+            return ()
         for (subscription, limit), lanes in self._stopped.items():
             if lanes > MOST_NAMED_LANES:
                 self._warn_stopped(subscription, f" in {lanes - MOST_NAMED_LANES:,} more lanes", limit)

@@ -43,7 +43,9 @@ class MatchOutput:
     @property
     def nbytes(self) -> int:
         """The memory of the buffer and of what was put aside."""
-        return self._bytes + sum([column.nbytes for part in self.parts for column in part])
+        return (
+            self._bytes + sum([column.nbytes for part in self.parts for column in part]) if self.parts else self._bytes
+        )
 
     def written(self, counters: np.ndarray) -> int:
         """The memory of the matches of the present batch so far."""

@@ -16,7 +16,7 @@ from foretell.events.types import Type
 from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.filter.template_index import TemplateIndex
-from foretell.machine.exec.batch_columns import BatchColumns
+from foretell.machine.exec.batch_columns import BatchColumns, KernelBatch
 from foretell.machine.exec.kernel_variants import Extent, extent_of, kernel_for
 from foretell.machine.exec.limits import Limit, RunLedger, enforce_engine_limit, enforce_lane_limit
 from foretell.machine.exec.match_output import MatchOutput, new_output
@@ -28,13 +28,21 @@ from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.kernels import general, layout, lockstep, longest, strict
 from foretell.machine.kernels.held import Held
-from foretell.machine.kernels.structs import Batch, Nodes, Output, ProbeArrays
+from foretell.machine.kernels.structs import Nodes, Output, ProbeArrays
 from foretell.machine.matches.exclusions import NO_EXCLUSION
 from foretell.machine.matches.longest import LiveStarts
 from foretell.machine.observe.observer import Probe
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.strategy import Kernel
 from foretell.storage.recorded_values import instant, require, whole
+
+_KERNELS: Mapping[Kernel, Callable[..., Any]] = {
+    Kernel.GENERAL: general.run_events,
+    Kernel.STRICT: strict.run_strict,
+    Kernel.LOCKSTEP: lockstep.run_lockstep,
+    Kernel.LONGEST: longest.run_longest,
+    Kernel.LONGEST_GENERAL: longest.run_longest_events,
+}
 
 #: The kernel may ask for room for so many times as many runs as there are, before it has to count.
 MOST_UNCOUNTED = 4
@@ -75,8 +83,11 @@ class NfaExecutor:
         self._furthest = new_output(0, self.nfa.finals)  # what a batch shows to the observer, until the next
         self._reverse_scan = ReverseScan(self.nfa)
         self._tables = Held(self.nfa.tables)
-        self._extent = extent_of(self.nfa)
-        self._interprets = self._extent is not Extent.PREDICATES and not self.nfa.lockstep
+        chosen, extent = self.nfa.kernel.kernel.value, extent_of(self.nfa)
+        self._kernel = kernel_for(_KERNELS[chosen], extent)
+        self._is_longest = chosen in (Kernel.LONGEST, Kernel.LONGEST_GENERAL)
+        self._is_lockstep = chosen.lockstep
+        self.columns.prepare(self.nfa, interprets=extent is not Extent.PREDICATES and not chosen.lockstep)
         self._no_matches = _raw_matches(new_output(0, self.nfa.finals), 0, self.nfa, NO_NODES)
 
     @property
@@ -128,9 +139,9 @@ class NfaExecutor:
     def process(self, segment: EventSegment, lane_count: int, now: int | float) -> RawMatches:
         """The matches that the events of a batch complete, and those that time completes by `now`."""
         self.output.prepare()
-        batch = self.columns.batch(segment, self.nfa, interprets=self._interprets)
+        batch = self.columns.batch(segment)
         self.pool.grow_lanes(max(lane_count, self.columns.lists, 1))
-        probe = self._probe_arrays(len(segment))
+        probe = None if self.probe is None else self._probe_arrays(len(segment), self.probe)
         self.pool.forget_nodes()
         done = self._run(segment, batch, probe)
         self.now = now
@@ -140,15 +151,15 @@ class NfaExecutor:
         matches = _raw_matches(found, segment.base, self.nfa, self.pool.nodes) if len(found.first) else self._no_matches
         self.account()
         if self.probe is not None and probe is not None:
-            self.observation = self._observed(segment, batch.columns.integers, probe, self.probe)
+            self.observation = self._observed(segment, batch.evaluated.value.columns.integers, probe, self.probe)
         return matches
 
-    def _run(self, segment: EventSegment, batch: Batch, probe: ProbeArrays | None) -> int:
+    def _run(self, segment: EventSegment, batch: KernelBatch, probe: ProbeArrays | None) -> int:
         """Have the kernel process all events, and make room where it stops for it; return how many events."""
         count, times = len(segment), segment.events.time.values
-        ways = self._ways(batch) if self.nfa.lockstep else None
+        ways = self._ways(batch, count) if self._is_lockstep else None
         if ways is not None and self._reverse_scan.applies(self, ways):
-            self._reverse_scan.run(self, batch, ways)
+            self._reverse_scan.run(self, batch.whole, ways)
             return count
         done = 0
         while done < count:
@@ -159,34 +170,25 @@ class NfaExecutor:
         return done
 
     def _call_kernel(
-        self, first: int, stop: int, batch: Batch, probe: ProbeArrays | None, ways: NDArray[np.uint8] | None
+        self, first: int, stop: int, batch: KernelBatch, probe: ProbeArrays | None, ways: NDArray[np.uint8] | None
     ) -> int:
-        extent = self._extent
         pool = self.pool
-        unobserved = first, stop, self._tables, batch, pool.held, self.output.held
-        if self.nfa.kernel.kernel.value is Kernel.LONGEST:
-            return int(kernel_for(longest.run_longest, extent)(*unobserved, self.undecided))
-        if self.nfa.kernel.kernel.value is Kernel.LONGEST_GENERAL:
-            return int(kernel_for(longest.run_longest_events, extent)(*unobserved, self.undecided))
-        arguments = *unobserved, probe
+        more: tuple[Any, ...] = (self.undecided,) if self._is_longest else (probe,)
         if ways is not None:
-            return int(kernel_for(lockstep.run_lockstep, extent)(*arguments, pool.steps, ways))
-        return int(kernel_for(strict.run_strict if self.nfa.strict else general.run_events, extent)(*arguments))
+            more = probe, pool.steps, ways
+        return int(self._kernel(first, stop, self._tables, *batch, pool.held, self.output.held, *more))
 
-    def _ways(self, batch: Batch) -> NDArray[np.uint8]:
+    def _ways(self, batch: KernelBatch, count: int) -> NDArray[np.uint8]:
         """Of each waiting state and event the edge that its runs take."""
-        predicates, tables = batch.events.predicates, self.nfa.tables
-        ways = np.empty((len(self.nfa.waiting), predicates.shape[1]), np.uint8)
+        predicates, tables = batch.evaluated.value.predicates, self.nfa.tables
+        ways = np.empty((len(self.nfa.waiting), count), np.uint8)
         lockstep.find_ways(self.nfa.waiting, tables.states, tables.edges, predicates, ways)
         return ways
 
     # ── the probe ──
 
-    def _probe_arrays(self, rows: int) -> ProbeArrays | None:
-        """Where the kernel writes what it sees after each event; None where nobody observes."""
-        if self.probe is None:
-            return None
-        probe = self.probe
+    def _probe_arrays(self, rows: int, probe: Probe) -> ProbeArrays:
+        """Where the kernel writes what it sees after each event."""
         if rows > len(self._furthest.first):
             self._furthest = new_output(rows, self.nfa.finals)
         return ProbeArrays(
@@ -208,7 +210,7 @@ class NfaExecutor:
         furthest = Output(*(column[..., :count] for column in seen.furthest))
         by_value = probe.key != layout.NONE
         return Observation(
-            process=columns[probe.key] if by_value else segment.lane,
+            process=columns[probe.key, : len(segment)].copy() if by_value else segment.lane,
             by_value=by_value,
             configuration=seen.configurations,
             furthest=LazyFurthestRuns(partial(_raw_matches, furthest, segment.base, self.nfa, self.pool.nodes)),

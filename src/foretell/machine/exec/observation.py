@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
 from foretell.arrays import Ints, Words
 from foretell.machine.exec.raw_matches import RawMatches
 from foretell.plan.nfa.decomposition import Decomposition
+from foretell.records import record
 
 
 class FurthestRuns(Protocol):
@@ -23,7 +23,7 @@ class FurthestRuns(Protocol):
     def only(self, keep: Ints, /) -> RawMatches: ...
 
 
-@dataclass(frozen=True)
+@record
 class LazyFurthestRuns:
     """The furthest runs of a batch, put together only where a forecast refers to one."""
 
@@ -44,7 +44,7 @@ class LazyFurthestRuns:
         return self._matches.only(keep)
 
 
-@dataclass(frozen=True)
+@record
 class Observation:
     """Of each event of a batch its process, the configuration after it, and the furthest run where there is one.
 

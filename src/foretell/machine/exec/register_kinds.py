@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,11 @@ from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.kernels.run_checks import all_held
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.lower.registers import POSITION_KINDS
+from foretell.records import record
 from foretell.storage.recorded_values import require, require_range
 
 
-@dataclass(frozen=True)
+@record
 class RegisterKinds:
     """Of so many registers that a match carries, those with positions of events and those with codes of texts."""
 

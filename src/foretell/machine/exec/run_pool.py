@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -18,12 +17,13 @@ from foretell.machine.kernels import general, layout, run_checks, run_lists
 from foretell.machine.kernels.held import Held
 from foretell.machine.kernels.structs import Lanes, Lockstep, Nodes, Output, Runs, Timers, Values
 from foretell.plan.lower.program import CompiledNfa
+from foretell.records import record
 from foretell.storage.recorded_values import array, indices, require, times
 
 _Struct = TypeVar("_Struct", Lanes, Nodes, Timers)
 
 
-@dataclass(frozen=True)
+@record
 class RecordedRuns:
     """The limits that the runs of a snapshot must keep: how far their numbers may reach, how many rows the template
     has, of each state how many steps and gaps a match of it can have."""

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.arrays import Flags, Ints
+from foretell.events.types import Type
 from foretell.filter.column import Column, concatenate_columns, may_be_null, no_nulls, null_column
 from foretell.filter.predicates import EventColumns
 from foretell.machine.input.event_order import deepened
@@ -122,10 +123,12 @@ class EventBuffer:
     def extended(self, segment: EventSegment) -> EventBuffer:
         """Adds a segment. Short ones before it are merged now and then: many small batches become few segments."""
         older = self.segments
-        if older and not len(older[-1]):  # no other is empty
-            older = older[:-1]
-        if older and (len(older) >= _MOST_SEGMENTS or len(older[-1]) >= _LONG_SEGMENT):
-            older = _merged(older)
+        if older:
+            last = len(older[-1].lane)
+            if not last:  # no other is empty
+                older = older[:-1]
+            if len(older) >= _MOST_SEGMENTS or (older and last >= _LONG_SEGMENT):
+                older = _merged(older)
         return EventBuffer((*older, segment))
 
     def since(self, position: int) -> EventBuffer:
@@ -243,17 +246,21 @@ def _names(segment: EventSegment) -> NDArray[np.object_]:
 
 def _merged(segments: tuple[EventSegment, ...]) -> tuple[EventSegment, ...]:
     """The segments with the last ones as one, so that each has at least twice the length of the next."""
-    first, length = len(segments) - 1, len(segments[-1])
-    while first and len(segments[first - 1]) < 2 * length:
+    lengths = [len(segment.lane) for segment in segments]
+    first, length = len(segments) - 1, lengths[-1]
+    while first and lengths[first - 1] < 2 * length:
         first -= 1
-        length += len(segments[first])
+        length += lengths[first]
     return (*segments[:first], _joined(segments[first:]))
 
 
 def _joined(segments: Sequence[EventSegment]) -> EventSegment:
     if len(segments) == 1:
         return segments[0]
-    depth = max(segment.order.shape[1] for segment in segments)
+    orders = [segment.order for segment in segments]
+    depth = max([order.shape[1] for order in orders])
+    if depth > 1:
+        orders = [deepened(order, depth) for order in orders]
     consecutive = all(segment.positions is None for segment in segments)
     consecutive = consecutive and all(first.end == second.base for first, second in pairwise(segments))
     unnamed = all(segment.name is None for segment in segments)
@@ -263,7 +270,7 @@ def _joined(segments: Sequence[EventSegment]) -> EventSegment:
         lane=np.concatenate([segment.lane for segment in segments]),
         number=np.concatenate([segment.number for segment in segments]),
         name=None if unnamed else np.concatenate([_names(segment) for segment in segments]),
-        order=np.concatenate([deepened(segment.order, depth) for segment in segments]),
+        order=np.concatenate(orders),
         positions=None if consecutive else np.concatenate([_positions(segment) for segment in segments]),
     )
 
@@ -273,9 +280,12 @@ def _positions(segment: EventSegment) -> Ints:
 
 
 def _joined_events(parts: Sequence[EventColumns]) -> EventColumns:
+    types = dict[str, Type]()
+    for events in parts:
+        types |= events.types
+
     def column(name: str) -> Column:
-        kind = next(events.types[name] for events in parts if name in events.types)
-        return joined([events.attributes.get(name) or null_column(kind, len(events)) for events in parts])
+        return joined([events.attributes.get(name) or null_column(types[name], len(events)) for events in parts])
 
     def joined(columns: list[Column]) -> Column:
         return concatenate_columns(columns, columns[-1].kind)
@@ -283,8 +293,8 @@ def _joined_events(parts: Sequence[EventColumns]) -> EventColumns:
     time = joined([events.time for events in parts])
     plain = all(events.start is events.time for events in parts)
     return EventColumns(
-        {name: column(name) for name in dict.fromkeys(chain.from_iterable(events.attributes for events in parts))},
-        {name: kind for events in parts for name, kind in events.types.items()},
+        {name: column(name) for name in dict.fromkeys(chain.from_iterable([events.attributes for events in parts]))},
+        types,
         time,
         time if plain else joined([events.start for events in parts]),
         joined([events.stream for events in parts]),

@@ -7,8 +7,8 @@ among that statement's events; if time completed it, its place begins with an od
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Set
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from foretell.arrays import Ints
 from foretell.events.ingest.reader import EventBatch
-from foretell.events.types import Scalar, Type, format_timestamp
+from foretell.events.types import Scalar, Schema, Type, format_timestamp
 from foretell.filter.arrow_conversion import column_from_arrow
 from foretell.filter.column import Column, no_nulls, repeated
 from foretell.filter.predicates import EventColumns
@@ -41,6 +41,18 @@ class OrderedInput:
         return len(self.events)
 
 
+class _WantedColumns(NamedTuple):
+    """The columns of a stream that statements read, for a schema and the names that they need."""
+
+    schema: Schema
+    needed: Set[str]
+    types: Mapping[str, Type]
+
+
+_NOTHING: Set[str] = frozenset()
+_NO_TIMES: NDArray[Any] = np.zeros(0)
+
+
 class EventOrder:
     """Gives the events of each batch their places.
 
@@ -53,18 +65,23 @@ class EventOrder:
         self.count = 0
         self.oldest: int | None = None
         self._before = 0
-        self._times: NDArray[Any] = np.zeros(0)
+        self._times = _NO_TIMES
+        self._wanted: dict[str, _WantedColumns] = {}
 
     def inputs(
         self, loaded: Mapping[str, EventBatch], strings: StringDictionary, needed: Mapping[str, set[str]]
     ) -> dict[str, OrderedInput]:
         """The events of all streams, with their places; of their attributes only those that a statement needs."""
-        events = {name: _events(name, batch, strings, needed.get(name, set())) for name, batch in loaded.items()}
+        events: dict[str, EventColumns] = {}
+        for name, batch in loaded.items():
+            wanted = self._wanted_types(name, batch.schema, needed.get(name, _NOTHING))
+            events[name] = _events(name, batch, strings, wanted)
         self._forget_times()
         if not events:
             return {}
-        floats = Type.FLOAT in [batch.schema.time_type for batch in loaded.values()]
-        ends = [e.time.values.astype(np.float64 if floats else np.int64, copy=False) for e in events.values()]
+        ends = [columns.time.values for columns in events.values()]
+        if len(ends) > 1 and Type.FLOAT in [batch.schema.time_type for batch in loaded.values()]:
+            ends = [times.astype(np.float64, copy=False) for times in ends]
         by = self._in_order(loaded, ends)
         place = 2 * self.count
         self.count += sum(map(len, ends))
@@ -78,12 +95,24 @@ class EventOrder:
         inputs, first = dict[str, OrderedInput](), 0
         for (name, batch), end in zip(loaded.items(), ends, strict=True):
             stop = first + len(end)
-            inputs[name] = OrderedInput(events[name], _names(batch), places[first:stop].reshape(-1, 1))
+            names = None if batch.schema.id is None else _names(batch, batch.schema.id)
+            inputs[name] = OrderedInput(events[name], names, places[first:stop].reshape(-1, 1))
             first = stop
         return inputs
 
+    def _wanted_types(self, name: str, schema: Schema, needed: Set[str]) -> Mapping[str, Type]:
+        """The attributes of a stream to read, with their types."""
+        known = self._wanted.get(name)
+        if known is None or known.schema is not schema or known.needed != needed:
+            types = {n: kind for n, kind in schema.attributes.items() if n in needed or n == schema.time}
+            known = self._wanted[name] = _WantedColumns(schema, frozenset(needed), types)
+        return known.types
+
     def _forget_times(self) -> None:
-        oldest = self.count if self.oldest is None else max(self.oldest, self._before)
+        if self.oldest is None:
+            self._times, self._before = _NO_TIMES, self.count
+            return
+        oldest = max(self.oldest, self._before)
         self._times = self._times[oldest - self._before :]
         self._before = oldest
 
@@ -131,11 +160,9 @@ def deepened(order: Ints, depth: int) -> Ints:
     return np.concatenate([order, np.full((len(order), depth - order.shape[1]), -1, np.int64)], axis=1)
 
 
-def _events(name: str, loaded: EventBatch, strings: StringDictionary, needed: set[str]) -> EventColumns:
-    schema, table = loaded.schema, loaded.table
-    assert schema.time is not None
-    wanted = {n: kind for n, kind in schema.attributes.items() if n in needed or n == schema.time}
-    count, numbers, texts, columns = table.num_rows, loaded.known.numbers, loaded.known.texts, dict[str, Column]()
+def _events(name: str, loaded: EventBatch, strings: StringDictionary, wanted: Mapping[str, Type]) -> EventColumns:
+    table, known, columns = loaded.table, loaded.known, dict[str, Column]()
+    count, numbers, texts = table.num_rows, known.numbers, known.texts
     for attribute, kind in wanted.items():
         if attribute in numbers:
             columns[attribute] = Column(kind, numbers[attribute], no_nulls(count))
@@ -144,7 +171,8 @@ def _events(name: str, loaded: EventBatch, strings: StringDictionary, needed: se
         else:
             columns[attribute] = column_from_arrow(table.column(attribute), kind, strings)
     stream = Column(Type.STRING, repeated(strings.code(name), count), no_nulls(count))
-    return EventColumns(columns, wanted, columns[schema.time], columns[schema.time], stream)
+    time = columns[str(loaded.schema.time)]
+    return EventColumns(columns, wanted, time, time, stream)
 
 
 def tie_breaker(loaded: EventBatch, count: int) -> tuple[Ints, list[Any]]:
@@ -164,12 +192,10 @@ def _value_ranks(values: list[Any]) -> Ints:
     return np.array([texts[v] if isinstance(v, str) else numbers[v] for v in values], np.int64)
 
 
-def _names(loaded: EventBatch) -> NDArray[np.object_] | None:
-    """The IDs of events; None if the stream has none."""
-    if loaded.schema.id is None:
-        return None
+def _names(loaded: EventBatch, column: str) -> NDArray[np.object_]:
+    """The IDs of events."""
     names = np.full(loaded.table.num_rows, None, object)
-    names[:] = _ids(loaded.table[loaded.schema.id], loaded.schema.attributes[loaded.schema.id])
+    names[:] = _ids(loaded.table[column], loaded.schema.attributes[column])
     return names
 
 

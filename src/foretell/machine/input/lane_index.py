@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from foretell.arrays import Flags, Ints
 from foretell.events.types import Type
 from foretell.filter.column import Column, may_be_null, no_nulls
-from foretell.jit import compiled, read_only
+from foretell.jit import compiled, kernel, read_only
 from foretell.machine.kernels.hash_table import SECRET, first_slot, keyed, next_slot
 from foretell.machine.kernels.layout import NONE, Array, S
 from foretell.storage.recorded_values import FAR, array, ascending, indices, require, require_range, whole
@@ -62,6 +62,8 @@ class LaneIndex:
 
     def __init__(self, kinds: Sequence[Type]) -> None:
         self.kinds = tuple(kinds)
+        # Keys that are strings have small numbers, their codes, which need no hash.
+        self._is_coded = self.kinds == (Type.STRING,)
         self.count = self.begun = 0 if kinds else 1
         self.keys: Ints = np.zeros((16, 2 * len(self.kinds)), np.int64)
         self.lengths: Ints = np.zeros(16, np.int64)
@@ -120,11 +122,6 @@ class LaneIndex:
             done, self.count, self._free_count = _assign_lanes(done, rows, table, self.count, self._free_count)
             self.begun += self.used - before
         return rows.lanes, rows.numbers
-
-    @property
-    def _is_coded(self) -> bool:
-        """Whether keys are strings: their codes are small numbers, which need no hash."""
-        return self.kinds == (Type.STRING,)
 
     def _by_code(self, codes: Ints) -> tuple[Ints, Ints]:
         lanes, numbers = np.empty(len(codes), np.int64), np.empty(len(codes), np.int64)
@@ -244,7 +241,7 @@ def _words(column: Column) -> Ints:
     return np.ascontiguousarray(values).view(np.int64)
 
 
-@compiled
+@kernel
 def _look_up(codes: Any, done: int, lanes: Ints, numbers: Ints, lane_of: Any, lengths: Ints) -> tuple[int, int]:
     """Look up the lanes of codes until one has none; returns its row and the code, or -1 where all have lanes."""
     for i in range(np.uint64(done), np.uint64(codes.size)):

@@ -24,6 +24,9 @@ from foretell.machine.matches.codec import restore_segment, segment_state
 from foretell.plan.match_plan import InputPlan
 from foretell.storage.recorded_values import whole
 
+#: So many events come, and as many as remained, before the buffer is cleaned up again: that has a fixed cost.
+UNCLEANED = 1024
+
 
 class MergedStream:
     """The input of an input group. A position is an event's number in the merged stream, from the first event on.
@@ -65,7 +68,7 @@ class MergedStream:
     @property
     def crowded(self) -> bool:
         """Whether the buffer has grown so much since the last clean-up that another one is worth its cost."""
-        return self.positions - self._cleaned > self._remained + 64
+        return self.positions - self._cleaned > self._remained + UNCLEANED
 
     def forget(self, oldest: int) -> None:
         """Drops the events before a position."""
@@ -88,7 +91,7 @@ class MergedStream:
 
     def texts(self) -> Iterator[Ints]:
         """The codes of all texts in keys, in lag columns and in the event buffer, whose cached columns are dropped."""
-        segments = [replace(segment, events=replace(segment.events, cache={})) for segment in self.buffer.segments]
+        segments = [replace(s, events=replace(s.events, cache={}, truths={})) for s in self.buffer.segments]
         self.buffer = EventBuffer(tuple(segments))
         yield from self.lanes.texts()
         yield from self.lags.texts()
@@ -123,17 +126,23 @@ class MergedStream:
         time = null_column(self.plan.time, 0)
         return EventColumns(columns, self.plan.attributes, time, time, null_column(Type.STRING, 0))
 
-    def keep_only(self, referenced: list[Ints]) -> None:
-        """Drops the events that no match refers to, if they are most of the buffer."""
-        positions = np.sort(np.concatenate([np.zeros(0, np.int64), *referenced]))
-        positions = positions[np.diff(positions, prepend=-1) > 0]  # (np.unique hashes, in ten times the time)
+    def keep_only(self, referenced: list[Ints]) -> int:
+        """Drops the events that no match refers to, if they are most of the buffer, else those before the first that a
+        match refers to; returns its position."""
+        positions = np.sort(np.concatenate([np.full(1, -1), *referenced]))
+        positions = positions[1:][positions[1:] != positions[:-1]]  # (np.unique hashes, in ten times the time)
+        first = int(positions[0]) if len(positions) else self.positions
         if 2 * len(positions) < len(self.buffer):
             self._keep(self.buffer.only(positions[positions >= self.buffer.base]))
+        else:
+            self.forget(first)
+        return first
 
     def _merged(self, inputs: list[OrderedInput]) -> OrderedInput:
         """The streams of FROM as one, in order."""
         if len(inputs) == 1:
-            return _in_order(self._typed(inputs[0]))
+            only = self._typed(inputs[0])
+            return only if len(only.order) < 2 else _in_order(only)
         plan = self.plan
         attributes = {
             name: concatenate_columns([_typed(i.events.attributes.get(name), kind, len(i)) for i in inputs], kind)
@@ -157,15 +166,19 @@ class MergedStream:
 
     def _typed(self, only: OrderedInput) -> OrderedInput:
         """The only stream that has events, with the types of FROM."""
-        events, count, needed = only.events, len(only.order), self.needed
-        attributes = {
-            name: _typed(events.attributes.get(name), kind, count)
-            for name, kind in self.plan.attributes.items()
-            if name in needed
-        }
+        events, count = only.events, len(only.order)
+        attributes: dict[str, Column] = {}
+        for name, kind in self.plan.attributes.items():
+            if name in self.needed:
+                column = events.attributes.get(name)
+                if column is None or column.kind is not kind:
+                    column = _typed(column, kind, count)
+                attributes[name] = column
         if "stream" in self.per and "stream" not in events.attributes:
             attributes["stream"] = events.stream
-        time = _typed(events.time, self.plan.time, count)
+        time = events.time
+        if time.kind is not self.plan.time:
+            time = _typed(time, self.plan.time, count)
         start = time if events.start is events.time else _typed(events.start, self.plan.time, count)
         return OrderedInput(
             EventColumns(attributes, self.plan.attributes, time, start, events.stream), only.name, only.order
@@ -175,7 +188,7 @@ class MergedStream:
 def _in_order(merged: OrderedInput) -> OrderedInput:
     """The events in their order. Derived events that time completed between the same two events go by their end."""
     events, order = merged.events, merged.order
-    if len(order) < 2 or (order[1:, 0] > order[:-1, 0]).all():
+    if (order[1:, 0] > order[:-1, 0]).all():
         return merged
     by = np.lexsort((*order.T[:0:-1], events.time.values, order[:, 0]))
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from foretell.machine.kernels.run_checks import HeldEvents
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class StateBounds:
     """How many there are: lanes, events of the merged stream (`positions`), places in the order of all events, strings
     that have a code (`texts`). `held` are the events that matches may refer to."""

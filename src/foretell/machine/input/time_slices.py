@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Set
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +27,25 @@ MATCH_ROOM = 1024
 SLICE_SECONDS = 1.0
 
 
+class TimePassed(NamedTuple):
+    """The time that all statements reach, the times that streams reach, and whether no more events come."""
+
+    until: int | float | None
+    clocks: Mapping[str, int | float]
+    ends: bool
+
+
+NO_TIME = TimePassed(None, {}, False)
+
+
+def events_in(batches: Batches) -> int:
+    """The number of events of all streams."""
+    count = 0
+    for batch in batches.values():
+        count += batch.table.num_rows
+    return count
+
+
 class SliceSize:
     """How many events the `next` slice has: `most`, or fewer where they bring so many matches that their memory counts,
     or take long. `memory` is that of the engine.
@@ -42,11 +61,11 @@ class SliceSize:
 
     def adapt(self, events: int, matches: int, seconds: float = 0.0, partial: int | None = None) -> None:
         """A slice of so many events had so many matches, took so long, and left so many partial matches."""
-        if not events:
-            return
         self._events += events
+        if not events or (not matches and events < min(self.next, FIRST_SLICE)):
+            return  # so few events tell nothing
         rare = matches == 0 and partial is not None and 8 * partial < events
-        size = self._most if rare else max(events, self.next) * GROWTH
+        size = self._most if rare else min(self._most, max(events, self.next) * GROWTH)
         if seconds < SLICE_SECONDS / 10:
             seconds = 0.0  # mostly the fixed cost of a slice, which a longer one has once
         while size > 1 and self._too_large(size, matches / events, seconds / events):
@@ -69,7 +88,7 @@ class TimeSlices:
     """
 
     def __init__(self, batches: Batches, needed: Mapping[str, Set[str]]) -> None:
-        self.count = sum([batch.table.num_rows for batch in batches.values()])
+        self.count = events_in(batches)
         self.done = 0
         self._batches, self._needed = dict(batches), needed
         self._times: dict[str, NDArray[Any]] = {}  # of each stream, in order, and of all, as soon as they are needed

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from foretell.machine.kernels.actions import apply_updates, code_holds, copy, emit, guard_holds, lacking, started
+from foretell.machine.kernels.batches import joined_batch
 from foretell.machine.kernels.decorators import expanded, inlined, kernel
 from foretell.machine.kernels.held import Held
 from foretell.machine.kernels.layout import (
@@ -75,7 +76,7 @@ from foretell.machine.kernels.layout import (
 )
 from foretell.machine.kernels.probe import probe_states
 from foretell.machine.kernels.run_lists import release, unlink
-from foretell.machine.kernels.structs import Batch, NfaTables, Output, ProbeArrays, Runs, Values
+from foretell.machine.kernels.structs import Batch, BatchEvents, Evaluated, NfaTables, Output, ProbeArrays, Runs, Values
 from foretell.machine.kernels.timer_heap import drop_first_timer, push_timer
 
 # ── lists ──
@@ -358,7 +359,8 @@ def run_events(
     first: int,
     stop: int,
     nfa: Held[NfaTables],
-    batch: Batch,
+    events: BatchEvents,
+    evaluated: Held[Evaluated],
     pool: Held[Runs],
     matches: Held[Output],
     probe: ProbeArrays | None,
@@ -368,10 +370,11 @@ def run_events(
     Where events are simultaneous, an instant ends with the first later event of the lane.
     """
     tables, runs, output = nfa.value, pool.value, matches.value
-    events, lanes, counters, fan = batch.events, runs.lanes, runs.counters, tables.fan
+    batch = joined_batch(events, evaluated.value)
+    lanes, counters, fan = runs.lanes, runs.counters, tables.fan
     for row in range(U(first), U(stop)):
         lane = events.lane[row]
-        starting = tables.begins == NONE or events.predicates[tables.begins, row] != 0
+        starting = tables.begins == NONE or batch.events.predicates[tables.begins, row] != 0
         if lanes.lengths[lane] <= 0 and (lanes.lengths[lane] < 0 or not starting):
             continue  # nothing waits, nothing begins; or the lane is refused
         time = events.time[row]

@@ -27,15 +27,16 @@ Value = TypeVar("Value", bound=tuple[Any, ...])
 
 
 class Held(Generic[Value]):
-    """A tuple of arrays, of numbers, and of such tuples, as kernels take it."""
+    """A tuple of arrays, of numbers, of None, and of such tuples, as kernels take it. Where another held tuple is known
+    to be of the same type, it gives that type, which takes time to find."""
 
     __slots__ = ("_notes", "_numba_type_", "address", "value")
 
-    def __init__(self, value: Value) -> None:
+    def __init__(self, value: Value, like: Held[Value] | None = None) -> None:
         self.value = value
         self._notes = np.array(list(_words(value)), np.int64)
         self.address = self._notes.ctypes.data
-        self._numba_type_ = HeldType(_numba.typeof(value))
+        self._numba_type_: HeldType = HeldType(_numba.typeof(value)) if like is None else like._numba_type_
 
 
 def _words(value: Any) -> Iterator[int]:
@@ -44,7 +45,7 @@ def _words(value: Any) -> Iterator[int]:
             yield from _words(part)
     elif isinstance(value, np.ndarray):
         yield from (value.__array_interface__["data"][0], *value.shape, *value.strides)
-    else:
+    elif value is not None:
         yield int(np.array(value).astype(np.int64))
 
 
@@ -95,6 +96,8 @@ class _Notes:
             return self._context.make_tuple(self._builder, kind, [self.read(part) for part in parts])
         if isinstance(kind, types.Array):
             return self._array(kind)
+        if isinstance(kind, types.NoneType):
+            return self._context.get_dummy_value()
         return self._context.cast(self._builder, self._word(), types.int64, kind)
 
     def _array(self, kind: Any) -> Any:

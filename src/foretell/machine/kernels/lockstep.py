@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from foretell.machine.kernels.actions import aggregate, copy, lacking, open_fan
+from foretell.machine.kernels.batches import joined_batch
 from foretell.machine.kernels.decorators import inlined, kernel
 from foretell.machine.kernels.held import Held
 from foretell.machine.kernels.layout import (
@@ -55,7 +56,17 @@ from foretell.machine.kernels.layout import (
     U,
 )
 from foretell.machine.kernels.probe import probe_states
-from foretell.machine.kernels.structs import Batch, Lockstep, NfaTables, Output, ProbeArrays, Runs, Values
+from foretell.machine.kernels.structs import (
+    Batch,
+    BatchEvents,
+    Evaluated,
+    Lockstep,
+    NfaTables,
+    Output,
+    ProbeArrays,
+    Runs,
+    Values,
+)
 
 #: The way where no edge holds, and where several do; else the way is the edge.
 NO_WAY: Any = np.uint64(255)
@@ -233,29 +244,29 @@ def _begin(
 
 @kernel
 def run_lockstep(
-    first: int, stop: int, nfa: Held[NfaTables], batch: Batch, pool: Held[Runs], matches: Held[Output],
-    probe: ProbeArrays | None, steps: Held[Lockstep], ways: Array,
+    first: int, stop: int, nfa: Held[NfaTables], events: BatchEvents, evaluated: Held[Evaluated], pool: Held[Runs],
+    matches: Held[Output], probe: ProbeArrays | None, steps: Held[Lockstep], ways: Array,
 ) -> Any:  # fmt: skip
     """Process the events `first` to `stop` of a batch, in order; return where it stopped (see general.run_events).
 
     `ways` has the edge that each event takes the runs of each waiting state along: [state, row].
     """
     tables, runs, output = nfa.value, pool.value, matches.value
-    lockstep = steps.value
-    events, lanes, counters, fan = batch.events, runs.lanes, runs.counters, tables.fan
+    batch, lockstep = joined_batch(events, evaluated.value), steps.value
+    lanes, counters, fan = runs.lanes, runs.counters, tables.fan
     waiting, flat = lockstep.waiting, lockstep.registers
     most = counters[LONGEST] * fan.runs + fan.starts
     for row in range(U(first), U(stop)):
         lane = events.lane[row]
         count = lanes.lengths[lane]
-        starting = tables.begins == NONE or events.predicates[tables.begins, row] != 0
+        starting = tables.begins == NONE or batch.events.predicates[tables.begins, row] != 0
         if count <= 0 and (count < 0 or not starting):
             continue  # nothing waits, nothing begins; or the lane is refused
         counters[LACKING] = lacking(most, fan.nodes, runs, output)
         if counters[LACKING] != 0:
             counters[WANTED] = most
             if counters[COUNTED] != 0:
-                counters[WANTED] = count * open_fan(row, tables, events.predicates) + fan.starts
+                counters[WANTED] = count * open_fan(row, tables, batch.events.predicates) + fan.starts
                 counters[LACKING] = lacking(counters[WANTED], fan.nodes, runs, output)
         if counters[LACKING] != 0:
             return S(row)

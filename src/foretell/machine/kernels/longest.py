@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from foretell.machine.kernels.actions import lacking, open_fan
+from foretell.machine.kernels.batches import joined_batch
 from foretell.machine.kernels.decorators import inlined, kernel
 from foretell.machine.kernels.general import advance_runs, new_runs
 from foretell.machine.kernels.held import Held
@@ -34,7 +35,7 @@ from foretell.machine.kernels.layout import (
 )
 from foretell.machine.kernels.run_lists import release, unlink
 from foretell.machine.kernels.strict import advance_lane
-from foretell.machine.kernels.structs import Batch, NfaTables, Output, Runs
+from foretell.machine.kernels.structs import BatchEvents, Evaluated, NfaTables, Output, Runs
 
 
 @inlined
@@ -78,14 +79,16 @@ def _end_later_starts(run: Any, first: Any, runs: Runs) -> Any:
 
 @kernel
 def run_longest(
-    first: int, stop: int, nfa: Held[NfaTables], batch: Batch, pool: Held[Runs], matches: Held[Output], undecided: Array
-) -> Any:
+    first: int, stop: int, nfa: Held[NfaTables], events: BatchEvents, evaluated: Held[Evaluated], pool: Held[Runs],
+    matches: Held[Output], undecided: Array,
+) -> Any:  # fmt: skip
     """Process the events `first` to `stop` of a batch, in order; return where it stopped (see general.run_events).
 
     `undecided` marks the lanes with a match that a run with an earlier first event may still exclude: there no run ends
     before its time, because it is not known which match is taken.
     """
     tables, runs, output = nfa.value, pool.value, matches.value
+    batch = joined_batch(events, evaluated.value)
     cells, lanes, counters = runs.registers.integers, runs.lanes, runs.counters
     for row in range(U(first), U(stop)):
         lane = batch.events.lane[row]
@@ -165,14 +168,16 @@ def _end_later_starts_of_lane(lane: Any, first: Any, runs: Runs) -> None:
 
 @kernel
 def run_longest_events(
-    first: int, stop: int, nfa: Held[NfaTables], batch: Batch, pool: Held[Runs], matches: Held[Output], undecided: Array
-) -> Any:
+    first: int, stop: int, nfa: Held[NfaTables], events: BatchEvents, evaluated: Held[Evaluated], pool: Held[Runs],
+    matches: Held[Output], undecided: Array,
+) -> Any:  # fmt: skip
     """The same as `run_longest` with operators that pass over events, where lists are by lane."""
     tables, runs, output = nfa.value, pool.value, matches.value
-    events, lanes, counters, fan = batch.events, runs.lanes, runs.counters, tables.fan
+    batch = joined_batch(events, evaluated.value)
+    lanes, counters, fan = runs.lanes, runs.counters, tables.fan
     for row in range(U(first), U(stop)):
         lane = events.lane[row]
-        starting = tables.begins == NONE or events.predicates[tables.begins, row] != 0
+        starting = tables.begins == NONE or batch.events.predicates[tables.begins, row] != 0
         if lanes.lengths[lane] <= 0 and (lanes.lengths[lane] < 0 or not starting):
             continue  # nothing waits, nothing begins; or the lane is refused
         most = counters[LONGEST] * fan.runs + fan.starts

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from foretell.machine.kernels.actions import apply_updates, code_holds, copy, emit, lacking, open_fan, started
+from foretell.machine.kernels.batches import joined_batch
 from foretell.machine.kernels.decorators import expanded, inlined, kernel
 from foretell.machine.kernels.held import Held
 from foretell.machine.kernels.layout import (
@@ -33,7 +34,7 @@ from foretell.machine.kernels.layout import (
     U,
 )
 from foretell.machine.kernels.probe import probe_lane
-from foretell.machine.kernels.structs import Batch, NfaTables, Output, ProbeArrays, Runs
+from foretell.machine.kernels.structs import Batch, BatchEvents, Evaluated, NfaTables, Output, ProbeArrays, Runs
 
 
 @expanded
@@ -111,13 +112,15 @@ def run_strict(
     first: int,
     stop: int,
     nfa: Held[NfaTables],
-    batch: Batch,
+    events: BatchEvents,
+    evaluated: Held[Evaluated],
     pool: Held[Runs],
     matches: Held[Output],
     probe: ProbeArrays | None,
 ) -> Any:
     """Process the events `first` to `stop` of a batch, in order; return where it stopped (see general.run_events)."""
     tables, runs, output = nfa.value, pool.value, matches.value
+    batch = joined_batch(events, evaluated.value)
     lanes, counters = runs.lanes, runs.counters
     for row in range(U(first), U(stop)):
         lane = batch.events.lane[row]

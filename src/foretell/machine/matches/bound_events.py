@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,9 +12,10 @@ from numpy.typing import NDArray
 from foretell.arrays import Flags, Ints
 from foretell.jit import compiled, kernel
 from foretell.machine.input.key_index import KeyIndex
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class BoundEvents:
     """The events of match i lie at `starts[i]` to `starts[i + 1]`, in the order of position, each with its step."""
 
@@ -96,7 +96,7 @@ def _positions_of_step(starts: Ints, steps: Ints, position: Ints, step: int, mat
     return positions
 
 
-@dataclass(frozen=True)
+@record
 class EventRanges:
     """For each item to be sorted, the range of its events; ranges may overlap."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.results import ResultBatch
 from foretell.plan.lower.program import SubscriptionPlan
 from foretell.plan.match_plan import InputPlan
+from foretell.records import record
 from foretell.storage.recorded_values import (
     FAR,
     array,
@@ -147,7 +148,7 @@ def restore_segment(state: Mapping[str, Any], plan: InputPlan, bounds: StateBoun
     )
 
 
-@dataclass(frozen=True)
+@record
 class ResultLayout:
     """The layout that the results of a snapshot must have."""
 

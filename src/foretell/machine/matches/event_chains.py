@@ -7,7 +7,6 @@ two nodes. Here the events of all matches come into flat arrays, in order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,10 @@ from foretell.arrays import Flags, Ints
 from foretell.jit import compiled
 from foretell.machine.exec.raw_matches import RawMatches
 from foretell.machine.matches.bound_events import BoundEvents
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Gaps:
     """Gaps between events, to be searched for absent or counted steps: each one's match, the number of its step in
     `PostMatchPlan.gaps`, and the positions of the events around it."""

@@ -6,7 +6,6 @@ and for the windows of matches that LAST would prefer, until an event breaks the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from foretell.machine.matches.after_match import FirstLastFilter
 from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.post_filter import NOT_BROKEN, breaking_events
 from foretell.plan.match_selection import MatchSelection
+from foretell.records import record
 
 #: When a match is settled: with its last event, when a window has passed, or never (decision 0002, item 11).
 AT_ONCE, LATER, NEVER = 0, 1, 2
@@ -56,7 +56,7 @@ def settlement(late: Flags, starts: Ints, step: Ints, begins: Any, last: Ints, s
     return when, since
 
 
-@dataclass(frozen=True)
+@record
 class Decided:
     """The state of each match: `settled` now, or it waits; `late` ones end `at` a time that has to pass."""
 
@@ -66,7 +66,7 @@ class Decided:
     at: NDArray[Any]
 
 
-@dataclass(frozen=True)
+@record
 class LateChoices:
     """Decides about the matches of a subscription, with all that are of the same FIRST and LAST so far."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from foretell.arrays import Flags, Ints
@@ -28,9 +26,10 @@ from foretell.plan.lower.match_expressions import (
     RowParameter,
     StepEvent,
 )
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Candidates:
     """Events that are tried for a step: each one's match and position, and the position of the event bound before it.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +16,7 @@ from foretell.events.notification import Notification
 from foretell.events.types import Scalar
 from foretell.machine.matches.bound_events import EventRanges, merge_sort, sort_columns, ties
 from foretell.machine.matches.results import ResultBatch
+from foretell.records import record
 
 
 def notifications_of(batches: Sequence[ResultBatch]) -> list[Notification]:
@@ -43,7 +43,7 @@ def by_batch(batches: Sequence[ResultBatch]) -> Iterator[tuple[ResultBatch, Ints
     yield from notification_order(batches).by_batch()
 
 
-@dataclass(frozen=True)
+@record
 class NotificationIndex:
     """Notifications of several result batches: each one's batch, its result there, and its template row (or -1)."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from foretell.machine.matches.event_chains import Gaps
 from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.match_values import Candidates, candidates_satisfying, matches_satisfying
 from foretell.plan.lower.post_match import EventSearch, GapAbsence, GapCount, LeadingAbsence, StepCondition
+from foretell.records import record
 
 #: In place of the position of an event that breaks a match: none has come.
 NOT_BROKEN = np.iinfo(np.int64).max
@@ -93,7 +93,7 @@ def _gap_holds(matches: MatchBatch, gaps: Gaps, step: GapAbsence | GapCount) -> 
     return ~_came(matches, step.search, _SearchRanges(gaps.match, low, high, gaps.after, gaps.before))
 
 
-@dataclass(frozen=True)
+@record
 class _SearchRanges:
     """Ranges of positions, from `low` up to and without `high`, each to be searched for a match.
 

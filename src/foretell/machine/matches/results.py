@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from foretell.plan.result_schema import ResultSchema
 from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class ForecastColumns:
     """The probability of a match for each forecast, and the horizon that they share."""
 

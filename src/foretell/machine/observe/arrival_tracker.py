@@ -39,10 +39,11 @@ from foretell.machine.kernels.structs import Exclusion
 from foretell.plan.lower.arrival_tracking import tracking_plan
 from foretell.plan.lower.arrivals import ArrivalPlan
 from foretell.plan.lower.registers import Register, RegisterKind
+from foretell.records import record
 from foretell.storage.recorded_values import indices, require, require_range, times
 
 
-@dataclass(frozen=True)
+@record
 class TrackedFurthestRuns:
     """The furthest run after each event that has one; `bound` are the positions of its events by step."""
 

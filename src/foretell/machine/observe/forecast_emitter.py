@@ -24,9 +24,10 @@ from foretell.machine.matches.results import ForecastColumns, ResultBatch
 from foretell.machine.observe.observer import ObservedParts, ObservedRuns, Observer
 from foretell.machine.subscription_runtime import SubscriptionRuntime
 from foretell.plan.lower.match_expressions import MatchExpression
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class ObservedStatement:
     """A subscription with its observer. `by_value` is the index of processes where a lane has several;
     `key_variables` has the variables that are bound to each value of a process. `now` is the watermark."""

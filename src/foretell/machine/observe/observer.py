@@ -8,7 +8,6 @@ have the value that the runs have bound.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -30,9 +29,10 @@ from foretell.plan.match_plan import StatementPlan
 from foretell.plan.nfa.decomposition import Decomposition, decompose
 from foretell.plan.nfa.state_bits import BITS, bits_by_distance
 from foretell.plan.observation import NothingObserved, ObservationPolicy
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class ObservedParts:
     """The runs of each part of a pattern: [event, part] its configuration (`words`), and whether the event completed a
     match to which the part belongs (`ended`)."""
@@ -42,7 +42,7 @@ class ObservedParts:
     ended: Flags
 
 
-@dataclass(frozen=True)
+@record
 class ObservedRuns:
     """The runs of a batch. Each event has its process, its lane and its number there, its end, the configuration after
     it, and whether it completed a match.
@@ -109,7 +109,7 @@ class NoObservers(NothingObserved):
 NO_OBSERVERS = NoObservers()
 
 
-@dataclass(frozen=True)
+@record
 class Probe:
     """How a kernel observes the runs of an NFA: the bit of each state in a configuration, and the column whose value
     is the process within a lane (NONE: processes are lanes).

@@ -9,7 +9,7 @@ listed by its value (AYAC's hashed queues, section 5.2), and no condition is lef
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.expressions import MatchStart, PresenceFlag, about_current_event, event_type, map_children
+from foretell.records import record
 
 
 class StepValue(NamedTuple):
@@ -26,7 +27,7 @@ class StepValue(NamedTuple):
     expression: tree.Expression
 
 
-@dataclass(frozen=True)
+@record
 class StepPresenceFlag(tree.Expression):
     """1 where an attribute of a step's event is not NULL, else 0."""
 
@@ -34,7 +35,7 @@ class StepPresenceFlag(tree.Expression):
     attribute: str
 
 
-@dataclass(frozen=True)
+@record
 class ResolvedCondition:
     """A condition in which every event is named by its step. `steps` are the steps that it is about."""
 
@@ -42,7 +43,7 @@ class ResolvedCondition:
     steps: frozenset[str]
 
 
-@dataclass(frozen=True)
+@record
 class NegatedGap:
     """A negated step, and the number of the step before it."""
 
@@ -50,7 +51,7 @@ class NegatedGap:
     after: int
 
 
-@dataclass(frozen=True)
+@record
 class SequenceConditions:
     """The conditions of a sequence, by the number of events that they need.
 

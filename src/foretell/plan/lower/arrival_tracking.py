@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.plan.condition_scope import is_static
 from foretell.plan.lower.arrivals import ArrivalPlan
 from foretell.plan.nfa.expiry import expiries
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class TrackedLimit:
     """A partial match at `state` ends when `amount` has passed since the event of the step."""
 
@@ -20,7 +19,7 @@ class TrackedLimit:
     amount: int | float
 
 
-@dataclass(frozen=True)
+@record
 class TrackingPlan:
     """State n has bound n + 1 steps.
 

@@ -7,7 +7,7 @@ of its steps is bound.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 
 import numpy as np
@@ -25,9 +25,10 @@ from foretell.plan.lower.program import SubscriptionPlan
 from foretell.plan.lower.registers import Register, RegisterAllocator, RegisterKind
 from foretell.plan.nfa.automaton import build
 from foretell.plan.nfa.automaton_size import MOST_EDGES
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class ArrivalPlan:
     """The plan of foretell.machine.exec.arrival_executor. Negated steps are numbered after the other steps.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from typing import Literal, TypeAlias
@@ -14,12 +13,13 @@ from numpy.typing import NDArray
 from foretell.events.types import Type
 from foretell.machine.kernels.opcodes import Op
 from foretell.plan.lower.text_functions import TextFunction
+from foretell.records import record
 
 #: Operations, each with its two arguments.
 Instructions: TypeAlias = tuple[tuple[Op, int, int], ...]
 
 
-@dataclass(frozen=True)
+@record
 class Operand:
     """The place of a value: a column of the batch, a slot of the run, or a parameter of the FOR EACH row."""
 
@@ -28,7 +28,7 @@ class Operand:
     type: Type
 
 
-@dataclass(frozen=True)
+@record
 class Code:
     """A program: `ops` has a row for each operation, with its two arguments.
 
@@ -48,7 +48,7 @@ class Code:
         return bool((self.ops[:, 0] == Op.INTERN).any())
 
 
-@dataclass(frozen=True)
+@record
 class LinkedCode:
     """Codes concatenated to one: the i-th is `ops[starts[i]:stops[i]]`."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import takewhile
 
 from foretell.language import tree
@@ -14,9 +13,10 @@ from foretell.plan.lower.registers import MATCH_START, RegisterAllocator
 from foretell.plan.lower.scope_registers import ScopeRegisters
 from foretell.plan.nfa.automaton import INITIAL, Automaton, State, references
 from foretell.plan.nfa.terms import Interleaving, Wait
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class LoweringContext:
     """A subscription, its automaton, and the allocators and compilers that number its parts.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from foretell.language import tree
@@ -16,9 +16,10 @@ from foretell.plan.lower.occurrences import count_condition
 from foretell.plan.nfa.automaton import Condition, Edge
 from foretell.plan.nfa.counters import CounterTest, StepBound, Test
 from foretell.plan.nfa.lag_rewrite import lagged
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class EdgeGuards:
     """Lowers the guards of edges.
 

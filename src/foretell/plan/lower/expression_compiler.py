@@ -21,7 +21,7 @@ COMPARE_F 4 0
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -48,6 +48,7 @@ from foretell.plan.lower.typed_code import (
     short_circuit,
     signed_code,
 )
+from foretell.records import record
 
 
 def compile_expression(
@@ -62,7 +63,7 @@ def compile_expression(
     return compiler.assemble(compiler.value(expression).ops)
 
 
-@dataclass(frozen=True)
+@record
 class _ExpressionCompiler:
     resolve: Callable[[Expression], Operand | None]
     code_of: Callable[[str], int]

@@ -6,7 +6,7 @@ A condition about the current event alone is *static*: the filter evaluates it f
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -19,9 +19,10 @@ from foretell.plan.lower.bytecode import Operand, link
 from foretell.plan.lower.expression_compiler import compile_expression
 from foretell.plan.lower.ir import NO_CODE, Guard, SymbolTable
 from foretell.plan.lower.operands import EvaluationContext
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class GuardCompiler:
     """Compiles conditions; predicates and code get their numbers from the symbol table."""
 

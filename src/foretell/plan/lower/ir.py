@@ -13,6 +13,7 @@ from foretell.plan.lower.expression_compiler import compile_expression
 from foretell.plan.lower.program import SubscriptionPlan
 from foretell.plan.lower.registers import Register, SlotTable
 from foretell.plan.lower.text_functions import TextFunction
+from foretell.records import record
 
 NO_CODE = 0
 NO_MARK = -1
@@ -21,7 +22,7 @@ NO_MARK = -1
 CHAINED = -1
 
 
-@dataclass(frozen=True)
+@record
 class RegisterUpdate:
     """A write of an edge into a slot. `argument` is a column, a step or a negation; `code` is for COMPUTE."""
 
@@ -32,7 +33,7 @@ class RegisterUpdate:
     is_float: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Guard:
     """The condition of an edge: the number of a predicate (-1: none), and of the code for its other part."""
 
@@ -40,7 +41,7 @@ class Guard:
     code: int = NO_CODE
 
 
-@dataclass(frozen=True)
+@record
 class Thread:
     """An operator under which a state waits. An event that is not bound under it must pass it.
 
@@ -54,7 +55,7 @@ class Thread:
     mark: int = NO_MARK
 
 
-@dataclass(frozen=True)
+@record
 class StepCounter:
     """The counter of an a[i]: a slot that counts the events that satisfy `a`, unless its thread sleeps."""
 
@@ -63,7 +64,7 @@ class StepCounter:
     mark: int = NO_MARK
 
 
-@dataclass(frozen=True)
+@record
 class RunKey:
     """The key of a state's index of runs: every event that it waits for has in `column` the value of the run's slot."""
 
@@ -71,7 +72,7 @@ class RunKey:
     slot: int
 
 
-@dataclass(frozen=True)
+@record
 class WaitingState:
     """How a state waits. Of two subscriptions, states that wait alike and are reached alike are merged.
 
@@ -90,7 +91,7 @@ class WaitingState:
         return self.final or (not self.counters and [t.kind for t in self.threads] == [NEXT])
 
 
-@dataclass(frozen=True)
+@record
 class LoweredEdge:
     """An edge that binds an event where its guard holds. `thread` is that of the source, -1 where a side begins."""
 
@@ -152,7 +153,7 @@ class SymbolTable:
         return self.predicates.setdefault(conjunction, len(self.predicates)) if conjunction else -1
 
 
-@dataclass(frozen=True)
+@record
 class LoweredNfa:
     """The NFA of one subscription. `finals` are the registers that a finished match carries, `slots` those of all."""
 

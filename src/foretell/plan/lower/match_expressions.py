@@ -7,7 +7,6 @@ the value: in an event of the buffer, in a register that the kernel wrote out, o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
@@ -17,21 +16,22 @@ from foretell.language.checked import CheckedSubscription
 from foretell.plan.expressions import map_children
 from foretell.plan.lower.arrival_analysis import about_step
 from foretell.plan.lower.registers import Register, RegisterKind, aggregate_registers
+from foretell.records import record
 
 # ── events ──
 
 
-@dataclass(frozen=True)
+@record
 class CandidateEvent:
     """The event that is tried for the step whose condition is evaluated."""
 
 
-@dataclass(frozen=True)
+@record
 class PrecedingEvent:
     """The event bound just before the candidate."""
 
 
-@dataclass(frozen=True)
+@record
 class StepEvent:
     """The first or the latest event of a step, by the step's number; with `until_candidate` no later events count."""
 
@@ -45,25 +45,25 @@ MatchEvent: TypeAlias = CandidateEvent | PrecedingEvent | StepEvent
 # ── leaves ──
 
 
-@dataclass(frozen=True)
+@record
 class EventAttribute(tree.Expression):
     event: MatchEvent
     name: str
     kind: Type
 
 
-@dataclass(frozen=True)
+@record
 class EventTime(tree.Expression):
     event: MatchEvent
     kind: Type
 
 
-@dataclass(frozen=True)
+@record
 class EventStream(tree.Expression):
     event: MatchEvent
 
 
-@dataclass(frozen=True)
+@record
 class RegisterValue(tree.Expression):
     """A register at the end of the match. `output` is its number among the registers that the kernel writes out."""
 
@@ -80,7 +80,7 @@ class AggregateScope(Enum):
     UNTIL_CANDIDATE = "the events of the step up to the candidate"
 
 
-@dataclass(frozen=True)
+@record
 class EventAggregate(tree.Expression):
     """An aggregate over events of a step, which are gathered from the buffer; without `attribute`, a count of them."""
 
@@ -91,7 +91,7 @@ class EventAggregate(tree.Expression):
     scope: AggregateScope
 
 
-@dataclass(frozen=True)
+@record
 class RegisterAggregate(tree.Expression):
     """An aggregate that the kernel kept up to date in registers: an average is a sum and a count."""
 
@@ -100,28 +100,28 @@ class RegisterAggregate(tree.Expression):
     count: RegisterValue | None = None
 
 
-@dataclass(frozen=True)
+@record
 class MatchDuration(tree.Expression):
     """The time from the start of the match to the candidate or, without one, to its last event."""
 
     kind: Type
 
 
-@dataclass(frozen=True)
+@record
 class RowParameter(tree.Expression):
     """A column of the subscription's FOR EACH row."""
 
     name: str
 
 
-@dataclass(frozen=True)
+@record
 class MatchExpression:
     """An expression over finished matches: operators of the tree over the leaves above."""
 
     root: tree.Expression
 
 
-@dataclass(frozen=True)
+@record
 class MatchExpressionCompiler:
     """Compiles the expressions of one subscription; `outputs` numbers the registers that the kernel writes out."""
 

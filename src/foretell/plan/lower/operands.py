@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from foretell.events.types import Type
 from foretell.language import tree
@@ -19,6 +19,7 @@ from foretell.plan.expressions import (
 )
 from foretell.plan.lower.bytecode import Operand
 from foretell.plan.lower.registers import MATCH_START, Register, RegisterAllocator, RegisterKind, aggregate_registers
+from foretell.records import record
 
 #: Expressions with an operand of their own, which are no part of an expression about one event.
 _OWN_OPERAND = (
@@ -34,7 +35,7 @@ _OWN_OPERAND = (
 )
 
 
-@dataclass(frozen=True)
+@record
 class EvaluationContext:
     """The context in which a condition is evaluated, by which its names resolve to operands.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from foretell.language.checked import CheckedSubscription
 from foretell.plan.condition_scope import is_static
 from foretell.plan.lower.match_expressions import MatchExpression, MatchExpressionCompiler
 from foretell.plan.lower.registers import Register, RegisterKind
+from foretell.records import record
 
 if TYPE_CHECKING:
     from foretell.plan.lower.program import SubscriptionPlan
@@ -27,13 +28,13 @@ class PositionSource(Enum):
     CHAIN = "the chain of bound events, because the step may have several"
 
 
-@dataclass(frozen=True)
+@record
 class StepPosition:
     source: PositionSource
     output: int = -1
 
 
-@dataclass(frozen=True)
+@record
 class StepCondition:
     """A condition that must be true for every event bound to a step."""
 
@@ -41,7 +42,7 @@ class StepCondition:
     condition: MatchExpression
 
 
-@dataclass(frozen=True)
+@record
 class EventSearch:
     """Conditions on an event that the match has not bound: `static` ones on the event alone, others on both."""
 
@@ -49,7 +50,7 @@ class EventSearch:
     relative: tuple[MatchExpression, ...]
 
 
-@dataclass(frozen=True)
+@record
 class LeadingAbsence:
     """A negated step before the first event. The register `output` is NULL where the pattern took another way."""
 
@@ -57,7 +58,7 @@ class LeadingAbsence:
     output: int
 
 
-@dataclass(frozen=True)
+@record
 class TrailingAbsence:
     """A negated step after the last event, in the matches that the kernel reports at one of these states."""
 
@@ -65,14 +66,14 @@ class TrailingAbsence:
     states: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@record
 class GapAbsence:
     """A negated step in a gap, if it names events that are bound after the gap."""
 
     search: EventSearch
 
 
-@dataclass(frozen=True)
+@record
 class GapCount:
     """A step `a[index]` that counts by events bound after it."""
 
@@ -81,7 +82,7 @@ class GapCount:
     index: int
 
 
-@dataclass(frozen=True)
+@record
 class PostMatchPlan:
     """`positions` has one entry for each step that binds events, in the order of the pattern.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -23,6 +23,7 @@ from foretell.plan.lower.registers import Register
 from foretell.plan.match_selection import MatchSelection, match_selection
 from foretell.plan.nfa.automaton import Automaton
 from foretell.plan.result_schema import ResultSchema, result_schema
+from foretell.records import record
 
 if TYPE_CHECKING:
     from foretell.plan.strategy import KernelDecision
@@ -35,7 +36,7 @@ class UnsupportedError(Exception):
     """A form that the compiled engine does not run."""
 
 
-@dataclass(frozen=True)
+@record
 class RunExpiry:
     """A run at `state` expires `amount` after the time in `slot`, or after it began (None)."""
 
@@ -44,7 +45,7 @@ class RunExpiry:
     amount: int | float
 
 
-@dataclass(frozen=True)
+@record
 class SubscriptionPlan:
     """One subscription: what is asked of its finished matches.
 
@@ -126,7 +127,7 @@ def _walk(condition: tree.Expression) -> Iterator[tree.Node]:
         yield from condition.walk()
 
 
-@dataclass(frozen=True)
+@record
 class CompiledNfa:
     """A compiled pattern, or several that share states: the tables that kernels run, and what they need of each batch.
 

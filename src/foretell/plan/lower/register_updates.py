@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from heapq import merge
 from itertools import islice
 
@@ -38,6 +38,7 @@ from foretell.plan.nfa.automaton import Edge
 from foretell.plan.nfa.conjunction_scopes import ConjunctionScope
 from foretell.plan.nfa.counters import CounterUpdate
 from foretell.plan.nfa.terms import Wait, conjunction_depth, started_waits, threads
+from foretell.records import record
 
 #: Registers that an edge does not write for binding an event of their step.
 _WRITTEN_ELSEWHERE = (
@@ -58,7 +59,7 @@ _AGGREGATES = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class VariableBinding:
     """A variable that an edge binds: its register and its value. `code` computes the value where it is no column."""
 
@@ -67,7 +68,7 @@ class VariableBinding:
     code: int
 
 
-@dataclass(frozen=True)
+@record
 class RegisterUpdates:
     """Lowers the register updates of edges, once all registers are allocated."""
 

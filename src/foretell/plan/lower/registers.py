@@ -16,6 +16,7 @@ from foretell.language.checked import CheckedSubscription
 from foretell.machine.kernels.layout import FIRST_SLOT
 from foretell.plan.expressions import event_type
 from foretell.plan.lower.bytecode import Operand
+from foretell.records import record
 
 
 class RegisterKind(StrEnum):
@@ -47,7 +48,7 @@ class RegisterKind(StrEnum):
 POSITION_KINDS = (RegisterKind.POSITION, RegisterKind.GAP_START, RegisterKind.LEADING)
 
 
-@dataclass(frozen=True)
+@record
 class Register:
     """A register of a run, by the value that it holds.
 
@@ -108,7 +109,7 @@ def aggregate_registers(aggregate: tree.Aggregate) -> tuple[Register, ...]:
     return (Register(_AGGREGATES[aggregate.function], step, attribute),)
 
 
-@dataclass(frozen=True)
+@record
 class SlotKey:
     """A register as the subscriptions of one NFA know it: its step or variable goes by `number`, not by its name.
 

@@ -7,7 +7,6 @@ where `;{name = a.name}` says it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from foretell.language import tree
 from foretell.plan.condition_scope import is_static
@@ -19,9 +18,10 @@ from foretell.plan.lower.operands import EvaluationContext
 from foretell.plan.lower.registers import Register, RegisterKind
 from foretell.plan.nfa.automaton import State
 from foretell.plan.nfa.terms import Connector
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class WaitingThread:
     """A thread of a state: a step that it waits for, its connector, and the context of its θ."""
 
@@ -30,7 +30,7 @@ class WaitingThread:
     context: EvaluationContext
 
 
-@dataclass(frozen=True)
+@record
 class KeyEquality:
     """An expression about the current event, and the register that it must equal."""
 
@@ -38,7 +38,7 @@ class KeyEquality:
     register: Register
 
 
-@dataclass(frozen=True)
+@record
 class RunKeys:
     """Finds the keys of states."""
 

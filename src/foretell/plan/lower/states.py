@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from foretell.events.types import Type
 from foretell.language import tree
@@ -16,9 +15,10 @@ from foretell.plan.lower.registers import Register, RegisterKind
 from foretell.plan.lower.run_keys import RunKeys, WaitingThread
 from foretell.plan.nfa.automaton import State
 from foretell.plan.nfa.terms import Connector, Done, waits
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class StateLowering:
     """Lowers the states of an automaton. Without `keyed`, no state is indexed; without `trailing`, the finished match
     looks for the events that break a negation at its end."""

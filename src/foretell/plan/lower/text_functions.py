@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from foretell.language import tree
 from foretell.language.functions import CASE_FUNCTIONS
 from foretell.language.tree import Expression
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class TextFunction:
     """A function of one text, with constants as its other arguments: `lower(·)`, `substr(·, 1, 3)`."""
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from foretell.events.types import Type
 from foretell.machine.kernels.opcodes import Op
 from foretell.plan.lower.bytecode import Instructions
+from foretell.records import record
 
 #: A comparison is the set of outcomes for which it is true: 1 less, 2 equal, 4 greater.
 OUTCOMES: Mapping[str, int] = {"=": 2, "<>": 5, "<": 1, "<=": 3, ">": 4, ">=": 6}
 
 
-@dataclass(frozen=True)
+@record
 class TypedCode:
     """Operations that leave one value on the stack, and its type."""
 

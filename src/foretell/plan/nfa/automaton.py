@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -29,9 +29,10 @@ from foretell.plan.nfa.derivatives import START, Continuation, Derivatives, Foll
 from foretell.plan.nfa.step_sets import NO_STEPS, StepNumbers, StepSet
 from foretell.plan.nfa.term_graph import TermGraph
 from foretell.plan.nfa.terms import Done, Gathering, Leaf, Term, Wait, gatherings
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Condition:
     """A condition of a step, numbered in the order of the text. `owner` is the step it was written for."""
 
@@ -46,7 +47,7 @@ class Condition:
         return References(found.steps - {self.owner}, found.variables)
 
 
-@dataclass(frozen=True)
+@record
 class State:
     """The rest of the pattern, the steps and variables bound so far, and the conditions on steps still to be bound.
 
@@ -63,7 +64,7 @@ class State:
 INITIAL = State(Wait(START, ()))
 
 
-@dataclass(frozen=True)
+@record
 class Edge:
     """An edge binds one event to a leaf, under the connector of a thread of its source (None: it begins the match).
 
@@ -88,7 +89,7 @@ class Edge:
     updates: tuple[CounterUpdate, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Automaton:
     """The NFA of a subscription. `final` are the conditions left for the finished match.
 

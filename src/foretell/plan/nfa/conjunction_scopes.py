@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from foretell.language import tree
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class ConjunctionScope:
     """A side of `&`: its steps, the steps of the other sides, and the number of conjunctions around it."""
 

@@ -11,12 +11,12 @@ with the first round or event.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from foretell.language import tree
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class CounterTest:
     """A counter is at least a value, or below it."""
 
@@ -28,14 +28,14 @@ class CounterTest:
         return (count >= self.value) is self.at_least
 
 
-@dataclass(frozen=True)
+@record
 class StepUnbound:
     """A step of a conjunction has no event yet."""
 
     step: str
 
 
-@dataclass(frozen=True)
+@record
 class StepBound:
     """A step of a conjunction has its event: the next one of its side may come."""
 
@@ -46,7 +46,7 @@ class StepBound:
 Test = CounterTest | StepUnbound | StepBound
 
 
-@dataclass(frozen=True)
+@record
 class CounterUpdate:
     """A counter is set to a value, or goes up by one (None)."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from foretell.plan.nfa.automaton import Automaton, Edge
 from foretell.plan.nfa.state_bits import BITS, bits_by_distance
 from foretell.plan.nfa.step_sets import NO_STEPS
 from foretell.plan.nfa.terms import Done
+from foretell.records import record
 
 #: The bit of a part's word that says that the part is done. The bit below it is left to the forecaster.
 DONE = 1 << 63
@@ -31,7 +31,7 @@ _STATE_BITS = 62
 _INITIAL, _BEGIN, _END = -1, -2, -3
 
 
-@dataclass(frozen=True)
+@record
 class Segment:
     """The parts from `first` to before `stop`. All of them must be done (`every`), or one of them."""
 
@@ -40,7 +40,7 @@ class Segment:
     stop: int
 
 
-@dataclass(frozen=True)
+@record
 class Decomposition:
     """The parts of a pattern.
 

@@ -8,7 +8,7 @@ are the states of its automaton.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, combinations
 
 from foretell.language import tree
@@ -41,6 +41,7 @@ from foretell.plan.nfa.terms import (
     Wait,
     threads,
 )
+from foretell.records import record
 
 
 class TooLargeError(Exception):
@@ -51,7 +52,7 @@ START = Connector(None)
 _ANY = Connector(tree.Later())
 
 
-@dataclass(frozen=True)
+@record
 class Following:
     """A term that may follow an event, where tests of the run's counters hold after the event's updates."""
 
@@ -59,7 +60,7 @@ class Following:
     tests: tuple[Test, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Continuation:
     """One way to bind the next event: to `leaf`, under the connector of a thread, while it passes all other threads.
 

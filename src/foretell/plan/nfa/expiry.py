@@ -9,16 +9,16 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.nfa.automaton import Automaton, Edge
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Expiry:
     """A run at `state` expires `amount` after the event of the step `since`, or after it began (None)."""
 

@@ -12,15 +12,16 @@ Nodes of the pattern are compared by identity (`id`): by value it would take the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import pairwise
 
 from foretell.language import tree
 from foretell.plan.nfa.counters import CounterUpdate, Test
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Connector:
     """The operator that leads to the next event, and the negated steps that may not come before that event.
 
@@ -31,7 +32,7 @@ class Connector:
     absent: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Leaf:
     """A step of the pattern. `index` is the i of `a[i]`, which counts since the event before it (`after_previous`), or
     in the whole lane."""
@@ -41,7 +42,7 @@ class Leaf:
     after_previous: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class SequenceFrame:
     """The rest of a sequence: its parts from the number `first` on, and the negated steps at its end."""
 
@@ -50,7 +51,7 @@ class SequenceFrame:
     sequence: tree.Sequence = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@record
 class RepeatFrame:
     """A repetition that has been through its body `times` times, counted no further than makes a difference."""
 
@@ -59,7 +60,7 @@ class RepeatFrame:
     repeat: tree.Repeat = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@record
 class CountedFrame:
     """A repetition of which a counter of the run has the number of rounds."""
 
@@ -67,7 +68,7 @@ class CountedFrame:
     repeat: tree.Repeat = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@record
 class GatheringFrame:
     """The rest of a gathering after one of its steps: it goes on until all of them are there."""
 
@@ -78,7 +79,7 @@ class GatheringFrame:
 Frames = tuple[SequenceFrame | RepeatFrame | CountedFrame | GatheringFrame, ...]
 
 
-@dataclass(frozen=True)
+@record
 class ConjunctionEntry:
     """A conjunction that a leaf enters: its sides, the index of the side that begins, and the frames around."""
 
@@ -88,7 +89,7 @@ class ConjunctionEntry:
     anchored: bool
 
 
-@dataclass(frozen=True)
+@record
 class Alternative:
     """A leaf that may come next, the frames left after it, and the conjunctions that it enters, inner ones first.
 
@@ -102,14 +103,14 @@ class Alternative:
     updates: tuple[CounterUpdate, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Done:
     """The empty term; `trailing` are the negated steps that may not come until the window has passed."""
 
     trailing: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Wait:
     """A thread that waits under one connector for one of several leaves."""
 
@@ -129,7 +130,7 @@ class Wait:
         return self.alternatives[0].leaf.step
 
 
-@dataclass(frozen=True)
+@record
 class UnstartedSide:
     """A side of `&` without an event: it may begin with any event after the one that precedes the conjunction."""
 
@@ -138,7 +139,7 @@ class UnstartedSide:
     pattern: tree.Pattern = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@record
 class Gathering:
     """The sides of `&` that are single steps or sequences of them, of which some are missing. A counter knows how many
     events are there. `strict` are the steps that must be the very next event after the one before in their side."""
@@ -172,7 +173,7 @@ class Gathering:
         return {before: after for side in self.sides for before, after in pairwise(side)}
 
 
-@dataclass(frozen=True)
+@record
 class Interleaving:
     """The sides of a conjunction, and the frames around it. `anchored`: an event is bound before the conjunction."""
 
