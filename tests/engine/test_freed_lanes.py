@@ -119,6 +119,28 @@ def test_keys_that_return_and_results_that_are_read_late() -> None:
     assert group(engine).stream.lanes.begun > 48_000
 
 
+@pytest.mark.soak
+def test_a_hundred_million_keys() -> None:
+    """Each key comes once. Lanes that WITHIN closes are freed; without it they stay until the budget of memory ends."""
+    engine, sizes = engine_of(STATEMENTS["arrivals"]), []
+    for first, stop in pairwise(range(0, 100_000_001, 500_000)):
+        engine.push("s", events(first, stop))
+        sizes.append(held(engine))
+    assert group(engine).stream.lanes.begun == 100_000_000
+    assert max(sizes[10:]) <= 1.1 * max(sizes[:10])
+
+
+@pytest.mark.soak
+def test_a_hundred_million_keys_that_stay() -> None:
+    engine = Engine(f"{STREAM} SUBSCRIBE m FROM s PER k {LASTING['without a window']};", limits=ft.Limits(memory="1 GiB"))
+    with pytest.raises(ft.ForetellError) as caught:
+        for first, stop in pairwise(range(0, 100_000_001, 500_000)):
+            engine.push("s", events(first, stop))
+    assert caught.value.code == "memory-limit"
+    assert sum(runtime(engine).ledger.bytes.values()) <= 1 << 30
+    assert group(engine).stream.lanes.begun >= 1_000_000
+
+
 def test_snapshots_have_what_is_left() -> None:
     engine, sizes = engine_of(STATEMENTS["general"]), []
     for first, stop in pairwise(range(0, 300_001, 10_000)):
