@@ -55,7 +55,7 @@ def not_passed_over(part: tree.SequencePart) -> str | None:
 
 
 def _of_any_event(everywhere: float | None, streams: tuple[str, ...], losses: Losses) -> float:
-    """The loss of an event of which no condition is known: the one for all steps, else the least of the streams' own."""
+    """The loss of an event of which nothing is known: the one for all steps, else the least of the streams' own."""
     if everywhere is not None:
         return everywhere
     rates = [next((loss.probability for loss in losses.get(s, ()) if loss.condition is None), 0.0) for s in streams]

@@ -1,7 +1,7 @@
 """The gaps of a match some of whose events may be lost, and the probability of each (LOSING).
 
-A gap takes the score that the model permits: given both its ends where the model knows the delays from each of its steps
-straight to each later one, else regardless of its end (decision 0015).
+A gap takes the score that the model permits: given both its ends where the model knows the delays from each of its
+steps straight to each later one, else regardless of its end (decision 0015).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from foretell.language.loss_rates import not_passed_over
 class Place:
     """A place of the pattern in its order: a step, a negated step, or the events that an operator does not pass over.
 
-    `after` is the positive step before it, `before` the one after it. `bounds` are the earliest and the latest time of a
-    lost step; within a gap, its distance from the event at which that begins.
+    `after` is the positive step before it, `before` the one after it. `bounds` are the earliest and the latest time of
+    a lost step; within a gap, its distance from the event at which that begins.
     """
 
     name: str
@@ -195,8 +195,10 @@ def _without_end(gaps: Sequence[Gap], score: tree.Score) -> Scored:
 def gaps_of(
     order: Sequence[Place], times: Mapping[str, float], room: float, model: DelayModel
 ) -> tuple[tuple[Gap, Gap], list[Gap]]:
-    """The gaps of a match whose events are present at `times`: those at the edges, and those between events. `order` has
-    the places of the pattern; `room` is what its events leave of the window."""
+    """The gaps of a match whose events are present at `times`: those at the edges, and those between events.
+
+    `order` has the places of the pattern; `room` is what its events leave of the window.
+    """
     order = [p for p in order if not p.operator or (p.before in times and p.loss > 0)]
     at = [number for number, place in enumerate(order) if place.name in times]
     first, last = order[at[0]].name, order[at[-1]].name

@@ -1,8 +1,8 @@
 """AFTER MATCH where some matches are estimates: which are reported, and which are withdrawn later.
 
 Certain matches are taken first, and an estimate only from what they leave. In a stream an estimate may come before the
-certain match that takes its events: then it is reported, and withdrawn with that match. The same holds where a lost step
-is seen just outside its gap.
+certain match that takes its events: then it is reported, and withdrawn with that match. The same holds where a lost
+step is seen just outside its gap.
 """
 
 from __future__ import annotations

@@ -58,9 +58,7 @@ class Density:
         """Only the times from `low` to `high`."""
         marks = np.unique(np.concatenate([self.landmarks, [m for m in (low, high) if 0 < m < np.inf]]))
         inside = tuple((time, mass) for time, mass in self.atoms if low <= time <= high)
-        return Density(
-            lambda t: np.where((t >= low) & (t <= high), self.log_density(t), -np.inf), marks, inside
-        )
+        return Density(lambda t: np.where((t >= low) & (t <= high), self.log_density(t), -np.inf), marks, inside)
 
     def log_atom(self, time: float) -> float:
         """The logarithm of the probability of this very time."""
@@ -96,7 +94,9 @@ def log_convolution(first: Density, second: Density, times: Floats) -> Floats:
 def convolution(first: Density, second: Density, until: float) -> Density:
     """The density of the sum of two times, up to `until`, as a table."""
     sums = np.add.outer(first.landmarks[:: max(1, len(first.landmarks) // 12)], second.landmarks[::4]).ravel()
-    marks = np.unique(np.concatenate([[until], first.landmarks, second.landmarks, sums, until * 0.5 ** np.arange(1, 30)]))
+    marks = np.unique(
+        np.concatenate([[until], first.landmarks, second.landmarks, sums, until * 0.5 ** np.arange(1, 30)])
+    )
     marks = marks[(marks > 0) & (marks <= until)]
     steps = np.diff(np.concatenate([[marks[0] / 2], marks]))
     grid = np.unique((marks[:, None] - steps[:, None] * np.arange(_POINTS) / _POINTS).ravel())

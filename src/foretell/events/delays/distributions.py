@@ -186,10 +186,10 @@ def _gamma(parameters: Mapping[str, object]) -> Law:
 def _weibull(parameters: Mapping[str, object]) -> Law:
     shape, scale = _number(parameters, "shape"), _number(parameters, "scale")
     return Law(
-        cdf=lambda t: -np.expm1(-((t / scale) ** shape)),
+        cdf=lambda t: np.asarray(-np.expm1(-((t / scale) ** shape)), float),
         log_density=lambda t: np.log(shape / scale) + (shape - 1) * np.log(t / scale) - (t / scale) ** shape,
         log_survival=lambda t: -((t / scale) ** shape),
-        quantile=lambda p: scale * (-np.log1p(-p)) ** (1 / shape),
+        quantile=lambda p: np.asarray(scale * (-np.log1p(-p)) ** (1 / shape), float),
         reach=scale * (-np.log(_RARE)) ** (1 / shape),
     )
 

@@ -50,7 +50,7 @@ class HiddenSteps:
 
     @cached_property
     def arrivals(self) -> list[Density | None]:
-        """By place, when a hidden step happened, by whatever way; None of one that cannot be lost, and of the origin."""
+        """By place, when a hidden step happened, by any way; None of the origin and of one that cannot be lost."""
         found: list[Density | None] = [None]
         for place, step in enumerate(self.steps, 1):
             if step.loss == 0:
@@ -110,14 +110,21 @@ class HiddenSteps:
         return any(step.loss > 0 for step in self.steps)
 
 
+#: When a hidden step happened, and the delay from there to the end of the gap; None for the beginning of the gap.
+Way = tuple[Density | None, Density]
+
+
 def between_events(hidden: HiddenSteps, end: str) -> float | None:
-    """The probability of a gap between two events present, `until` apart; None where the delays permit no way at all."""
+    """The probability of a gap between two events present, `until` apart; None where the delays permit no way."""
     if not hidden.losable:
         return 1.0  # a step that cannot be lost and was not seen did not happen
     last, when = hidden.wanted
-    ways = [(None, hidden.way_out(0, end))]
+    ways: list[Way] = [(None, hidden.way_out(0, end))]
     ways += [(a, hidden.way_out(place, end)) for place, a in enumerate(hidden.arrivals) if a is not None]
-    return _quotient(_log_weights([(when, hidden.way_out(last, end))], hidden.until), _log_weights(ways, hidden.until))
+    log_atom, log_density = _log_weights([(when, hidden.way_out(last, end))], hidden.until)
+    log_atoms, log_densities = _log_weights(ways, hidden.until)
+    # A time that has a probability of its own outweighs all densities.
+    return _quotient(log_atom, log_atoms) if log_atoms > -math.inf else _quotient(log_density, log_densities)
 
 
 def at_edge(hidden: HiddenSteps) -> float | None:
@@ -164,7 +171,7 @@ def _log_unseen(hidden: HiddenSteps) -> float:
     return float(np.logaddexp.reduce(stops))
 
 
-def _log_weights(ways: list[tuple[Density | None, Density]], time: float) -> tuple[float, float]:
+def _log_weights(ways: list[Way], time: float) -> tuple[float, float]:
     """The logarithms of the probability and of the density of arriving at this very time."""
     atoms = [out.log_atom(time) if a is None else _log_atom_of_sum(a, out, time) for a, out in ways]
     at = np.array([time])
@@ -177,10 +184,5 @@ def _log_atom_of_sum(first: Density, second: Density, time: float) -> float:
     return float(np.logaddexp.reduce(sums or [-np.inf]))
 
 
-def _quotient(wanted: float | tuple[float, float], all_ways: float | tuple[float, float]) -> float | None:
-    if isinstance(wanted, tuple) and isinstance(all_ways, tuple):
-        # A time that has a probability of its own outweighs all densities.
-        by = 0 if all_ways[0] > -math.inf else 1
-        wanted, all_ways = wanted[by], all_ways[by]
-    assert isinstance(wanted, float) and isinstance(all_ways, float)
-    return None if all_ways == -math.inf else min(1.0, math.exp(wanted - all_ways))
+def _quotient(log_wanted: float, log_all: float) -> float | None:
+    return None if log_all == -math.inf else min(1.0, math.exp(log_wanted - log_all))

@@ -229,10 +229,10 @@ def _losing_item(loss: object) -> tree.LosingItem:
 
 
 def _score(score: str | None) -> tree.Score:
-    scores = {None: tree.Score.BOTH_ENDS, **{str(s.value): s for s in tree.Score if s is not tree.Score.BOTH_ENDS}}
-    if score not in scores:
-        raise builder_error("wrong-arguments", f"unknown score {score!r}", 'write score="independent" or "published"')
-    return scores[score]
+    for known in tree.Score:
+        if score == (None if known is tree.Score.BOTH_ENDS else known.value):
+            return known
+    raise builder_error("wrong-arguments", f"unknown score {score!r}", 'write score="independent" or "published"')
 
 
 def subscribe(name: str) -> SubscriptionBuilder:
