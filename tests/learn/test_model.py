@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretell.events.delays.delay_model import NEAREST
 from foretell.arguments.model import as_model, delay_models
 from foretell.errors import InputError
+from foretell.events.delays.delay_model import NEAREST
 from foretell.forecast.chain.probability_table import ProbabilityTable
 from foretell.forecast.chain.semi_markov import SemiMarkovTable
 from foretell.learn.calibration import Calibration

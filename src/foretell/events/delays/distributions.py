@@ -151,10 +151,10 @@ def _finite(value: object, name: str) -> float:
 def _exponential(parameters: Mapping[str, object]) -> Law:
     mean = _number(parameters, "mean")
     return Law(
-        cdf=lambda t: -np.expm1(-t / mean),
+        cdf=lambda t: np.asarray(-np.expm1(-t / mean), float),
         log_density=lambda t: -t / mean - np.log(mean),
         log_survival=lambda t: -t / mean,
-        quantile=lambda p: -mean * np.log1p(-p),
+        quantile=lambda p: np.asarray(-mean * np.log1p(-p), float),
         reach=-mean * np.log(_RARE),
     )
 
@@ -175,10 +175,10 @@ def _gamma(parameters: Mapping[str, object]) -> Law:
         return np.where(tail > _UNDERFLOW, np.log(tail), far)
 
     return Law(
-        cdf=lambda t: special.gammainc(shape, t / scale),
+        cdf=lambda t: np.asarray(special.gammainc(shape, t / scale), float),
         log_density=log_density,
         log_survival=log_survival,
-        quantile=lambda p: scale * special.gammaincinv(shape, p),
+        quantile=lambda p: np.asarray(scale * special.gammaincinv(shape, p), float),
         reach=scale * float(special.gammainccinv(shape, _RARE)),
     )
 
