@@ -89,6 +89,19 @@ class Gap:
                 return HiddenSteps(self.origin, steps, known, self._reach(known.values()))
         return None
 
+    def learned(self) -> float | None:
+        """The probability by the counts of a history; None where the model has none of such gaps."""
+        ends = (None, self.origin) if self.backwards else (self.origin, self.end)
+        counts = self.model.gaps.get(ends)
+        hidden = {p.name: p for p in self.hidden}
+        if counts is None or any(self._counts(p) and p.name not in counts.hidden for p in self.hidden):
+            return None
+        places = [hidden.get(name) for name in counts.hidden]
+        wanted = [place is not None and not place.negated for place in places]
+        # A step that is not in this gap is a negated one that cannot be lost.
+        losses = [place.loss if place is not None else 0.0 for place in places]
+        return counts.probability(self.length, wanted, losses)
+
     def _counts(self, place: Place) -> bool:
         """Whether a place may hide an event. What a model does not know of operators is taken not to happen."""
         return place.loss > 0 and not (place.operator and self._nearest_delay(place) is None)
@@ -139,7 +152,8 @@ class Gap:
 
     def check(self, statement: str) -> None:
         """Raises InputError where the model permits no score."""
-        if self.hidden_steps() is not None or self.independent() is not None:
+        ends = (None, self.origin) if self.backwards else (self.origin, self.end)
+        if ends in self.model.gaps or self.hidden_steps() is not None or self.independent() is not None:
             return
         place = next(p for p in filter(self._counts, self.hidden) if self._nearest_delay(p) is None)
         side = "before" if self.backwards and (not place.negated or place.after is None) else "after"
@@ -164,8 +178,11 @@ def gap_probability(gap: Gap, score: tree.Score) -> Scored:
     """The probability of a gap between two events present."""
     if not gap.losable:
         return 1.0, score
-    hidden = gap.hidden_steps() if score is tree.Score.BOTH_ENDS else None
-    found = None if hidden is None else between_events(hidden, gap.end or "")
+    found = None
+    if score is tree.Score.BOTH_ENDS:
+        found = gap.learned()
+        if found is None and (hidden := gap.hidden_steps()) is not None:
+            found = between_events(hidden, gap.end or "")
     return (found, score) if found is not None else _without_end([gap], score)
 
 
@@ -175,6 +192,9 @@ def edge_probability(before: Gap, after: Gap, score: tree.Score) -> Scored:
     if not gaps:
         return 1.0, score
     if score is tree.Score.BOTH_ENDS:
+        learned = [gap.learned() for gap in gaps]
+        if None not in learned:
+            return math.prod(p for p in learned if p is not None), score
         first, last = before.hidden_steps(), after.hidden_steps()
         found = None if first is None or last is None else at_both_edges(first, last)
         if found is not None:
@@ -187,7 +207,8 @@ def _without_end(gaps: Sequence[Gap], score: tree.Score) -> Scored:
     result, published = 1.0, score is tree.Score.PUBLISHED
     for gap in gaps:
         independent = gap.independent()
-        assert independent is not None  # `check` has seen to it
+        if independent is None:
+            return 0.0, score  # the history has no gap like it, and nothing else is known
         result *= independent.published() if published else independent.probability()
     return result, score if published else tree.Score.INDEPENDENT
 
