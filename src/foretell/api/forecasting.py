@@ -51,7 +51,7 @@ def train(
     engine: str | None = None,
     strict: bool = False,
 ) -> Model:
-    """Trains a model on history, for each subscription with FORECAST.
+    """Trains a model on history, for each subscription with FORECAST or LOSING.
 
     `inputs` and `engine` are as in `run`: large files and Spark DataFrames make a Spark job, others are processed in
     this process. `learning` has the settings: half-life, features, order of contexts. Only events from `since` on and
@@ -75,7 +75,7 @@ def train(
         raise _no_forecasts()
     gaps: dict[str, Mapping[str, object]] = {}
     if losing:
-        from foretell.api.gap_training import trained_gaps, without_losing
+        from foretell.api.gap_trainer import trained_gaps, without_losing
 
         history = read_history(program, inputs, time, read, tables, strict, PeriodRequest(since, until, split))
         gaps = trained_gaps(program, history, settings)

@@ -36,7 +36,9 @@ def gap_statement(subscription: tree.Subscription, steps: Sequence[str]) -> tree
         if kept:
             definitions.append(tree.Definition((step,), reduce(_both, kept)))
     first, last = (tree.TimeOf(tree.BoundEvent(step)) for step in (steps[0], steps[-1]))
-    parts = tuple(tree.SequencePart(tree.Step(step), tree.Later() if number else None) for number, step in enumerate(steps))
+    parts = tuple(
+        tree.SequencePart(tree.Step(step), tree.Later() if number else None) for number, step in enumerate(steps)
+    )
     return replace(
         subscription,
         pattern=tree.sequence(parts),
@@ -83,7 +85,8 @@ def _variables(condition: tree.Expression) -> Iterable[str]:
 
 def _bound_variables(condition: tree.Expression) -> Iterator[str]:
     match condition:
-        case tree.Binary(operator="=", left=tree.Variable(name=name)) | tree.Binary(
-            operator="=", right=tree.Variable(name=name)
+        case (
+            tree.Binary(operator="=", left=tree.Variable(name=name))
+            | tree.Binary(operator="=", right=tree.Variable(name=name))
         ):
             yield str(name)

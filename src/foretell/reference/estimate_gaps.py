@@ -22,7 +22,7 @@ from foretell.language.loss_rates import not_passed_over
 
 
 @dataclass(frozen=True)
-class Place:
+class PatternPlace:
     """A place of the pattern in its order: a step, a negated step, or the events that an operator does not pass over.
 
     `after` is the positive step before it, `before` the one after it. `bounds` are the earliest and the latest time of
@@ -38,19 +38,19 @@ class Place:
     bounds: tuple[float, float] = (-math.inf, math.inf)
 
 
-def places(subscription: CheckedSubscription) -> tuple[Place, ...]:
+def places(subscription: CheckedSubscription) -> tuple[PatternPlace, ...]:
     """The places of a sequence of single steps, in order."""
-    loss, found = subscription.loss, list[Place]()
+    loss, found = subscription.loss, list[PatternPlace]()
     last: str | None = None
     for part in pattern_parts(subscription):
         name = step_name(part)
-        found += [Place(n.step.name, True, loss[n.step.name], last, name) for n in part.absent]
+        found += [PatternPlace(n.step.name, True, loss[n.step.name], last, name) for n in part.absent]
         if (passing := not_passed_over(part)) is not None:
-            found.append(Place(passing, True, loss.get(passing, 0.0), last, name, operator=True))
-        found.append(Place(name, False, loss[name], last, None))
+            found.append(PatternPlace(passing, True, loss.get(passing, 0.0), last, name, operator=True))
+        found.append(PatternPlace(name, False, loss[name], last, None))
         last = name
     trailing = subscription.pattern.absent if isinstance(subscription.pattern, tree.Sequence) else ()
-    found += [Place(n.step.name, True, loss[n.step.name], last, None) for n in trailing]
+    found += [PatternPlace(n.step.name, True, loss[n.step.name], last, None) for n in trailing]
     following = pairwise([*(p.name for p in found if not p.negated), None])
     nexts = dict(following)
     return tuple(p if p.negated else replace(p, before=nexts[p.name]) for p in found)
@@ -72,14 +72,14 @@ class Gap:
     edge of the window, `backwards` from the first event present, whose places are then in reverse order."""
 
     origin: str
-    hidden: tuple[Place, ...]
+    hidden: tuple[PatternPlace, ...]
     length: float
     model: DelayModel
     end: str | None = None
     backwards: bool = False
 
     def hidden_steps(self) -> HiddenSteps | None:
-        """What the score of both ends needs; None where the model does not know all of it."""
+        """The arguments of the score of both ends; None where the model does not know all of them."""
         for hidden in (self.hidden, tuple(p for p in self.hidden if self._counts(p))):
             names = [self.origin, *(p.name for p in hidden), *([] if self.end is None else [self.end])]
             delays = {(a, b): self._delay(a, b) for a, b in combinations(names, 2)}
@@ -102,7 +102,7 @@ class Gap:
         losses = [place.loss if place is not None else 0.0 for place in places]
         return counts.probability(self.length, wanted, losses)
 
-    def _counts(self, place: Place) -> bool:
+    def _counts(self, place: PatternPlace) -> bool:
         """Whether a place may hide an event. What a model does not know of operators is taken not to happen."""
         return place.loss > 0 and not (place.operator and self._nearest_delay(place) is None)
 
@@ -117,7 +117,7 @@ class Gap:
         nearest = self._place(end).after if end != self.end else self._nearest_to_end
         return delay_between(self.model.after, end, start, nearest)
 
-    def _place(self, name: str) -> Place:
+    def _place(self, name: str) -> PatternPlace:
         return next(p for p in self.hidden if p.name == name)
 
     @property
@@ -125,7 +125,7 @@ class Gap:
         """The positive step before the end."""
         return next((p.name for p in reversed(self.hidden) if not p.negated), self.origin)
 
-    def _nearest_delay(self, place: Place) -> DelayDistribution | None:
+    def _nearest_delay(self, place: PatternPlace) -> DelayDistribution | None:
         """The delay from the positive step before a place, or to the one after it for a lost step seen backwards and
         what comes before the first step."""
         if self.backwards and (not place.negated or place.after is None):
@@ -133,7 +133,7 @@ class Gap:
         return delay_between(self.model.after, place.name, place.after or "", place.after)
 
     def independent(self) -> IndependentGap | None:
-        """What the other scores need; None where the model does not know all of it."""
+        """The arguments of the other scores; None where the model does not know all of them."""
         links: list[Link] = []
         negated: list[IndependentStep] = []
         for place in self.hidden:
@@ -214,7 +214,7 @@ def _without_end(gaps: Sequence[Gap], score: tree.Score) -> Scored:
 
 
 def gaps_of(
-    order: Sequence[Place], times: Mapping[str, float], room: float, model: DelayModel
+    order: Sequence[PatternPlace], times: Mapping[str, float], room: float, model: DelayModel
 ) -> tuple[tuple[Gap, Gap], list[Gap]]:
     """The gaps of a match whose events are present at `times`: those at the edges, and those between events.
 
@@ -232,15 +232,15 @@ def gaps_of(
     return (before, after), between
 
 
-def _later(hidden: Sequence[Place], since: float) -> tuple[Place, ...]:
+def _later(hidden: Sequence[PatternPlace], since: float) -> tuple[PatternPlace, ...]:
     return tuple(replace(p, bounds=(p.bounds[0] - since, p.bounds[1] - since)) for p in hidden)
 
 
-def _earlier(hidden: Sequence[Place], until: float) -> tuple[Place, ...]:
+def _earlier(hidden: Sequence[PatternPlace], until: float) -> tuple[PatternPlace, ...]:
     return tuple(replace(p, bounds=(until - p.bounds[1], until - p.bounds[0])) for p in reversed(hidden))
 
 
-def possible_gaps(order: Sequence[Place], model: DelayModel, *, windowed: bool) -> Iterator[Gap]:
+def possible_gaps(order: Sequence[PatternPlace], model: DelayModel, *, windowed: bool) -> Iterator[Gap]:
     """Every gap that an estimate may have: for the check that the model knows its delays."""
     positive = [p.name for p in order if not p.negated]
     may_be_lost = {p.name for p in order if not p.negated and p.loss > 0 and (windowed or p.name != positive[-1])}

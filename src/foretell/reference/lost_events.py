@@ -18,7 +18,7 @@ from foretell.language import tree
 from foretell.language.checked import CheckedStep, CheckedSubscription
 from foretell.language.loss_rates import not_passed_over
 from foretell.reference.estimate_gaps import (
-    Place,
+    PatternPlace,
     Scored,
     edge_probability,
     gap_probability,
@@ -159,7 +159,7 @@ def probability(subscription: CheckedSubscription, match: Match, lost: frozenset
     return math.prod(p for p, _ in scored), tree.Score.INDEPENDENT if independent else losing.score
 
 
-def _places_without(subscription: CheckedSubscription, lost: frozenset[str]) -> list[Place]:
+def _places_without(subscription: CheckedSubscription, lost: frozenset[str]) -> list[PatternPlace]:
     """The places of the pattern, but not those of operators that name a lost step: these are `;`."""
     changed = {
         not_passed_over(part)
@@ -169,7 +169,7 @@ def _places_without(subscription: CheckedSubscription, lost: frozenset[str]) -> 
     return [place for place in places(subscription) if place.name not in changed]
 
 
-def _bounded(place: Place, times: dict[str, float], bounds: list[TimeBound], unit: int) -> Place:
+def _bounded(place: PatternPlace, times: dict[str, float], bounds: list[TimeBound], unit: int) -> PatternPlace:
     """A lost step with the bounds that its time conditions with events present set to its time. Conditions between two
     lost steps are taken to hold."""
     if place.negated or place.name in times:

@@ -212,7 +212,7 @@ def _matched(matcher: ReferenceMatcher, match: Match) -> ReferenceResult:
 
 
 def _rests_on(statement: CheckedSubscription, match: Match) -> frozenset[Hidden]:
-    """What a match assumes to be lost, and what the estimates among its events assume."""
+    """The events that a match assumes to be lost, and those that the estimates among its events assume."""
     found = {hidden for b in match.bound for hidden in b.at.event.rests_on}
     at = {b.step: b.at.position for b in match.bound}
     before = match.first.position

@@ -37,12 +37,12 @@ def reported(matcher: ReferenceMatcher, matches: Iterable[Match]) -> tuple[list[
     estimates, withdrawn = list[Match](), list[Withdrawal]()
     for estimate in uncertain:
         rivals = [m for m in taken if removes(m, estimate, after, lane) or _has_all_of(m, estimate)]
-        standing = [e for e in estimates if not _is_withdrawn(e, estimate, withdrawn)]
+        valid = [e for e in estimates if not _is_withdrawn(e, estimate, withdrawn)]
         ends = [Withdrawal(estimate, m.end, m.completed_by) for m in rivals]
         ends += [Withdrawal(estimate, at.event.end, at.event.key) for at in _seen_later(matcher, estimate)]
         if any(w.key <= estimate.completed_by for w in ends) or _seen_before_window(matcher, estimate):
             continue
-        if any(removes(e, estimate, after, lane) for e in standing):
+        if any(removes(e, estimate, after, lane) for e in valid):
             continue
         estimates.append(estimate)
         withdrawn += sorted(ends, key=lambda w: w.key)[:1]

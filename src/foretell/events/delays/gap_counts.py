@@ -1,10 +1,10 @@
-"""What a gap hides, learned by counting: how many events of its steps were seen in the gaps of a history.
+"""Counts of what gaps hide: how many events of the hidden steps were seen in the gaps of a history.
 
 Of gaps with the same two ends, `counts[m]` has by their length how many had m = (m1, m2, …) events of the hidden steps.
 Let K be how many happened in a gap. Of them the history lost each with probability η, and the stream loses each with ε.
 A sum over the counts then gives every mean of the form E[z1^K1 · z2^K2 …], since E[z^K] = E[(1 + (z - 1) / (1 - η))^M]:
-with z = ε that nothing is seen, with z = 0 that nothing happened. For η = ε it is the series of AYAC's losses in ρ = ε / (1 - ε)
-(decision 0015), for η = 0 that of a complete history. Nothing is assumed about how the end depends on what is hidden.
+with z = ε that nothing is seen, with z = 0 that nothing happened. For η = ε it is a series in ρ = ε / (1 - ε)
+(decision 0015). Nothing is assumed about how the end depends on what is hidden.
 """
 
 from __future__ import annotations
@@ -36,27 +36,22 @@ def bin_of(length: Floats) -> Ints:
     """The bin of each length."""
     with np.errstate(divide="ignore"):
         place = np.floor((np.log10(length) - _FIRST) * BINS_PER_DECADE)
-    return np.clip(np.nan_to_num(place, neginf=0), 0, BINS - 1).astype(np.int64)
-
-
-def bin_centre(number: int) -> float:
-    """The length in the middle of a bin."""
-    return float(10 ** (_FIRST + (number + 0.5) / BINS_PER_DECADE))
+    return np.asarray(np.clip(np.nan_to_num(place, neginf=0), 0, BINS - 1), np.int64)
 
 
 @dataclass(frozen=True)
 class GapCounts:
-    """`hidden` are the steps that may be hidden, `loss` the probability with which the history lost an event of each."""
+    """`hidden` are the steps that may be hidden; `loss` is how likely the history lost an event of each."""
 
     hidden: tuple[str, ...]
     loss: tuple[float, ...]
     counts: Mapping[tuple[int, ...], Floats] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, hidden: Sequence[str], loss: Sequence[float], lengths: Floats, seen: Ints) -> GapCounts:
-        """Count gaps: the length of each, and a row for each with what was seen of the hidden steps."""
+    def of(cls, hidden: Sequence[str], loss: Sequence[float], bins: Ints, seen: Ints) -> GapCounts:
+        """Count gaps: the bin of the length of each, and a row for each with what was seen of the hidden steps."""
         kinds, kind = np.unique(np.minimum(seen, MOST_EVENTS), axis=0, return_inverse=True)
-        cells = np.bincount(kind.ravel() * BINS + bin_of(lengths), minlength=len(kinds) * BINS).reshape(-1, BINS)
+        cells = np.bincount(kind.ravel() * BINS + bins, minlength=len(kinds) * BINS).reshape(-1, BINS)
         counts = {tuple(map(int, row)): cells[number].astype(float) for number, row in enumerate(kinds)}
         return cls(tuple(hidden), tuple(loss), counts)
 
@@ -65,11 +60,6 @@ class GapCounts:
         nothing = np.zeros(BINS)
         both = {key: self.counts.get(key, nothing) + other.counts.get(key, nothing) for key in keys}
         return GapCounts(self.hidden, self.loss, both)
-
-    def continued(self, last: int) -> GapCounts:
-        """The same counts in all bins after the last one: nothing more comes at a greater distance."""
-        counts = {key: np.concatenate([bins[: last + 1], np.full(BINS - last - 1, bins[last])]) for key, bins in self.counts.items()}
-        return GapCounts(self.hidden, self.loss, counts)
 
     @property
     def gaps(self) -> float:
@@ -81,21 +71,21 @@ class GapCounts:
         weights = self._weights(length)
         if weights is None:
             return None
-        here = {key: float(weights @ bins) for key, bins in self.counts.items()}
+        near = {key: float(weights @ bins) for key, bins in self.counts.items()}
         required = [place for place, happened in enumerate(wanted) if happened]
-        unseen = self._mean(here, losses)
+        unseen = self._mean(near, losses)
         absent = [0.0 if not happened else loss for happened, loss in zip(wanted, losses, strict=True)]
         likely = 0.0
         # All wanted steps happened: by inclusion and exclusion of those that did not.
         for missing in chain.from_iterable(combinations(required, size) for size in range(len(required) + 1)):
             without = [0.0 if place in missing else z for place, z in enumerate(absent)]
-            likely += (-1) ** len(missing) * self._mean(here, without)
+            likely += (-1) ** len(missing) * self._mean(near, without)
         return None if unseen <= 0 else min(1.0, max(0.0, likely / unseen))
 
-    def _mean(self, here: Mapping[tuple[int, ...], float], values: Sequence[float]) -> float:
+    def _mean(self, near: Mapping[tuple[int, ...], float], values: Sequence[float]) -> float:
         """The mean of z1^K1 · z2^K2 …, not divided by the number of gaps."""
         factors = [1 + (z - 1) / (1 - loss) for z, loss in zip(values, self.loss, strict=True)]
-        return sum(n * math.prod(f**m for f, m in zip(factors, key, strict=True)) for key, n in here.items())
+        return sum(n * math.prod(f**m for f, m in zip(factors, key, strict=True)) for key, n in near.items())
 
     def _weights(self, length: float) -> Floats | None:
         """The weights of the bins: a bell around the length, as wide as it takes to have enough gaps."""
@@ -107,7 +97,7 @@ class GapCounts:
         distance = np.abs(np.arange(BINS) - at)
         width = 0.5
         while True:
-            weights = np.exp(-((distance / width) ** 2) / 2)
+            weights = np.asarray(np.exp(-((distance / width) ** 2) / 2), np.float64)
             if weights @ total >= _ENOUGH or width > BINS:
                 return weights
             width *= 1.5

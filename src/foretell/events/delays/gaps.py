@@ -89,9 +89,11 @@ class HiddenSteps:
         later = range(place + 1, len(self.steps) + 1)
         weights = [(self._none_between(place, to), self.delays[self._name(place), self._name(to)]) for to in later]
 
+        only = weights[0][-1] if len(weights) == 1 else None
+
         def log_rest(time: Floats) -> Floats:
-            if len(weights) == 1:
-                return weights[0][1].log_survival(time)  # exact far out in its tail
+            if only is not None:
+                return only.log_survival(time)  # exact far out in its tail
             came = sum((weight * delay.cdf(time) for weight, delay in weights), np.zeros_like(time))
             with np.errstate(divide="ignore"):
                 return np.asarray(np.log1p(-np.minimum(came, 1.0)), float)
@@ -139,8 +141,8 @@ def at_both_edges(before: HiddenSteps, after: HiddenSteps) -> float | None:
     (`until` of both): steps lost at both ends must fit into it together."""
     first, when = before.wanted
     if when is None or after.wanted[1] is None:
-        one, other = at_edge(before), at_edge(after)
-        return None if one is None or other is None else one * other
+        first_edge, last_edge = at_edge(before), at_edge(after)
+        return None if first_edge is None or last_edge is None else first_edge * last_edge
     room = before.until
     times = room * np.linspace(0.0, 1.0, _ROOM_POINTS + 1)[1:] ** 2
     table = np.array([_log_wanted_within(after, float(time)) for time in times])

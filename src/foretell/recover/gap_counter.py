@@ -1,13 +1,14 @@
 """Training of lost events: counts of what the gaps of a history hide.
 
-For each gap that an estimate may have, between two positive steps u and v or between one and the edge of the window, an
-ordinary statement `u ; v` finds the gaps of the history, and one for each step that may be hidden, `u ; h ; v`, what was
-seen in them. So a gap is whatever the statement itself would take for one: with its lanes, variables, conditions and window.
+For each gap that an estimate may have, between two positive steps u and v or between one and the edge of the window,
+an ordinary statement `u ; v` finds the gaps of the history, and one for each step that may be hidden, `u ; h ; v`, what
+was seen in them. So a gap is whatever the statement itself would take for one: with its lanes, variables, conditions
+and window.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -15,9 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from foretell.arrays import Floats, Ints
-from foretell.errors import InputError
 from foretell.events.delays.delay_model import GapEnds
-from foretell.events.delays.gap_counts import BINS, BINS_PER_DECADE, GapCounts, bin_centre
+from foretell.events.delays.gap_counts import BINS, GapCounts, bin_of
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.gap_statements import LENGTH, gap_statement
@@ -26,8 +26,12 @@ from foretell.language.gap_statements import LENGTH, gap_statement
 Runner = Callable[[tree.Subscription], pa.Table]
 
 
+#: Events whose distances are counted together; each takes a row of bins.
+_EVENTS_AT_ONCE = 20_000
+
+
 @dataclass(frozen=True)
-class GapTraining:
+class GapCounter:
     """`complete` says that the history has lost nothing; else it has lost what LOSING and LOSS say."""
 
     checked: CheckedSubscription
@@ -67,28 +71,33 @@ class GapTraining:
         seen = np.zeros((len(gaps), len(hidden)), np.int64)
         for column, step in enumerate(hidden):
             seen[:, column] = gaps.occurrences(self._found(u, step, v))
-        return GapCounts.of(hidden, self._losses(hidden), gaps.lengths, seen)
+        return GapCounts.of(hidden, self._losses(hidden), bin_of(gaps.lengths), seen)
 
     def _at_edge(self, step: str, hidden: Sequence[str], *, backwards: bool) -> GapCounts:
         """Of each event of the step, how many hidden ones there were up to each distance."""
         events = self._found(step)
         near = [self._found(h, step) if backwards else self._found(step, h) for h in hidden]
         end = "last" if backwards else "first"
-        reached = [(_places(events.of_end("first"), found.of_end(end)), found.lengths) for found in near]
-        total: GapCounts | None = None
-        for number in range(BINS):
-            until = bin_centre(number)
-            seen = [np.bincount(place[length <= until], minlength=len(events)) for place, length in reached]
-            counts = GapCounts.of(hidden, self._losses(hidden), np.full(len(events), until), np.stack(seen, axis=1))
-            total = counts if total is None else total.merged(counts)
-            if until * 10 ** (-1 / BINS_PER_DECADE) > max((float(length.max(initial=0.0)) for _, length in reached)):
-                total = total.continued(number)
-                break
-        assert total is not None
+        reached = [(_places(events.of_end("first"), found.of_end(end)), bin_of(found.lengths)) for found in near]
+        total = GapCounts(tuple(hidden), tuple(self._losses(hidden)))
+        for first in range(0, len(events), _EVENTS_AT_ONCE):
+            count = min(_EVENTS_AT_ONCE, len(events) - first)
+            seen = [_up_to_each_bin(place - first, bins, count) for place, bins in reached]
+            number = np.tile(np.arange(BINS), count)
+            total = total.merged(
+                GapCounts.of(hidden, total.loss, number, np.stack(seen, axis=-1).reshape(-1, len(seen)))
+            )
         return total
 
     def _found(self, *steps: str) -> Found:
         return Found.of(self.run(gap_statement(self.checked.tree, steps)), steps)
+
+
+def _up_to_each_bin(place: Ints, bins: Ints, count: int) -> Ints:
+    """Of each of `count` events, how many hidden ones there were up to each distance."""
+    own = (place >= 0) & (place < count)
+    cells = np.bincount(place[own] * BINS + bins[own], minlength=count * BINS)
+    return np.cumsum(cells.reshape(count, BINS), axis=1)
 
 
 @dataclass(frozen=True)
@@ -114,8 +123,10 @@ class Found:
         return np.bincount(_places(self.names, inner.names), minlength=len(self))[: len(self)]
 
     def of_end(self, end: str) -> pa.Table:
-        """What identifies the first or the last event of each match."""
-        return self.names.select([name for name in self.names.column_names if name not in ("first", "last") or name == end])
+        """The columns that identify the first or the last event of each match."""
+        return self.names.select(
+            [name for name in self.names.column_names if name not in ("first", "last") or name == end]
+        )
 
 
 def _places(known: pa.Table, rows: pa.Table) -> Ints:

@@ -19,20 +19,20 @@ from foretell.machine.exec.limits import Limits
 from foretell.notify.collected_notifications import collect
 from foretell.notify.notifications import Notifications
 from foretell.plan.lower.program import UnsupportedError
-from foretell.recover.gap_training import GapTraining
+from foretell.recover.gap_counter import GapCounter
 
 if TYPE_CHECKING:
     from foretell.api.forecasting import History
 
 
 def trained_gaps(program: Subscriptions, history: History, settings: Learning) -> dict[str, Mapping[str, object]]:
-    """What a model has of each statement with LOSING."""
+    """The gaps of each statement with LOSING, as a model file has them."""
 
     def run(statement: tree.Subscription) -> pa.Table:
         return _flat_table(program, statement, history)
 
     return {
-        s.name: {"gaps": gaps_document(GapTraining(s, run, settings.complete).counts())}
+        s.name: {"gaps": gaps_document(GapCounter(s, run, settings.complete).counts())}
         for s in history.checked(program).statements
         if isinstance(s, CheckedSubscription) and s.tree.losing is not None
     }
@@ -56,4 +56,4 @@ def _flat_table(program: Subscriptions, statement: tree.Subscription, history: H
     batches = {name: batch for name, batch in history.batches.items() if name in reduced.sources}
     rows = collect(runtime.pieces(batches, None, ends=True), runtime.ledger)
     table = Notifications(rows, statements=checked.statements).to_arrow(flat=True)
-    return table.filter(pc.equal(table.column("subscription"), str(statement.name)))
+    return table.filter(pc.field("subscription") == str(statement.name))
