@@ -102,6 +102,27 @@ def test_readme_statements_parse() -> None:
         ft.parse(statement)
 
 
+def test_the_model_of_lost_events_and_its_probabilities() -> None:
+    text = (ROOT / "docs/language.md").read_text(encoding="utf-8")
+    model = json.loads(next(b for b in re.findall(r"```json\n(.*?)```", text, re.DOTALL) if "shoplifting" in b))
+    times = re.search(r"^\| T \| (.+) \|$", text, re.MULTILINE)
+    assert times is not None
+    seconds = [int(number) * (60 if unit == "min" else 1) for number, unit in map(str.split, times[1].split(" | "))]
+    statement = (ROOT / "examples/shoplifting.ftl").read_text(encoding="utf-8").replace("ABOVE 0.30", "ABOVE 0")
+    for row, score in (("both ends given", ""), ("`SCORE INDEPENDENT`", " SCORE INDEPENDENT")):
+        shown = re.search(rf"^\| {row} \| (.+) \|$", text, re.MULTILINE)
+        assert shown is not None
+        found = []
+        for second in seconds:
+            reads = [
+                {"time": "2024-05-04 10:00:00", "receptor": "A", "id": "x"},
+                {"time": f"2024-05-04 10:{second // 60:02}:{second % 60:02}", "receptor": "C", "id": "x"},
+            ]
+            notified = ft.run(statement.replace("ABOVE 0", f"ABOVE 0{score}"), {"reads": reads}, model=model)
+            found += [n.probability for n in notified if None not in n.events.values()]
+        assert [f"{p:.3f}" for p in found] == shown[1].split(" | ")
+
+
 def test_getting_started(tmp_path: Path) -> None:
     text = (ROOT / "docs/getting-started.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```\n(.*?)```", text, re.DOTALL)

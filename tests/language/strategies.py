@@ -238,7 +238,7 @@ subscriptions = st.builds(
     after,
     several(st.builds(tree.Returned, expressions, names), 2, 0),
     st.none() | forecasts,
-    st.none() | st.builds(tree.Losing, several(losing_items, 2, 0), shares, st.booleans()),
+    st.none() | st.builds(tree.Losing, several(losing_items, 2, 0), shares, st.sampled_from(tree.Score)),
 )
 
 

@@ -359,7 +359,7 @@ STATEMENTS: list[tuple[Any, str]] = [
     (m.forecast(within=minutes(5), above=1), "SUBSCRIBE m FROM s MATCH a ; b FORECAST WITHIN 5 min ABOVE 1"),
     (m.losing(above=0.8), "SUBSCRIBE m FROM s MATCH a ; b LOSING ABOVE 0.8"),
     (
-        m.losing((0.05, a, b), 0.1, above=0.8, published=True),
+        m.losing((0.05, a, b), 0.1, above=0.8, score="published"),
         "SUBSCRIBE m FROM s MATCH a ; b LOSING 0.05 OF a, b, 0.1 ABOVE 0.8 SCORE PUBLISHED",
     ),
     (stream("s").time("time"), "STREAM s TIME time"),

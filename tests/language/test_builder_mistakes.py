@@ -255,6 +255,11 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str, str]] = {
         "write minutes(5), or pass a timedelta",
     ),
     "within(-5)": (lambda: m.within(-build.minutes(5)), "within() takes a duration of at least 0, not -5 min", ""),
+    "score": (
+        lambda: m.losing(above=0.8, score="best"),
+        "unknown score 'best'",
+        'write score="independent" or "published"',
+    ),
     "percent": (lambda: m.losing(5, above=0.8), "5 is not a probability between 0 and 1", ""),
     "forecast": (
         lambda: m.forecast(above=0.8),

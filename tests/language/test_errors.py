@@ -763,7 +763,7 @@ SUBSCRIBE s FROM x MATCH a LOSING 0.05
 
 SUBSCRIBE s FROM x MATCH a LOSING 0.05 ABOVE 0.8 SCORE
 => unexpected-end
-1:55: unexpected end of the text, expected PUBLISHED
+1:55: unexpected end of the text, expected INDEPENDENT or PUBLISHED
   1 | SUBSCRIBE s FROM x MATCH a LOSING 0.05 ABOVE 0.8 SCORE
     |                                                       ^
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from foretell.arguments.model import as_model, delay_models
 from foretell.errors import InputError
+from foretell.events.delays.delay_model import NEAREST
 from foretell.forecast.chain.probability_table import ProbabilityTable
 from foretell.forecast.chain.semi_markov import SemiMarkovTable
 from foretell.learn.calibration import Calibration
@@ -92,7 +93,7 @@ def test_the_file(tmp_path: Path) -> None:
 def test_delays_and_forecasts_live_in_one_file(tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     Model({"m": learned(), "gone": learned()}, {"m": DELAYS}).save(path)
-    assert delay_models(as_model(path), ["m"])["m"].after["b"].parameters == {"mean": 2.0}
+    assert delay_models(as_model(path), ["m"])["m"].after["b"][NEAREST].parameters == {"mean": 2.0}
     assert set(as_model(path).subscriptions) == {"m", "gone"}
     by_hand = {"subscriptions": {"m": DELAYS}}
     assert as_model(by_hand).subscriptions == {}

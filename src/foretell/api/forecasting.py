@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from foretell.api.engine_choice import choose_engine, is_spark_frame
@@ -51,7 +51,7 @@ def train(
     engine: str | None = None,
     strict: bool = False,
 ) -> Model:
-    """Trains a model on history, for each subscription with FORECAST.
+    """Trains a model on history, for each subscription with FORECAST or LOSING.
 
     `inputs` and `engine` are as in `run`: large files and Spark DataFrames make a Spark job, others are processed in
     this process. `learning` has the settings: half-life, features, order of contexts. Only events from `since` on and
@@ -68,9 +68,20 @@ def train(
       twice      800     189      2       0     799
     """
     program, settings = as_subscriptions(subscriptions), _settings(learning)
-    forecasting_trees = [s for s in program.program.statements if isinstance(s, tree.Subscription) and s.forecast]
-    if not forecasting_trees:
+    read_trees = [s for s in program.program.statements if isinstance(s, tree.Subscription)]
+    forecasting_trees = [s for s in read_trees if s.forecast]
+    losing = [s for s in read_trees if s.losing]
+    if not forecasting_trees and not losing:
         raise _no_forecasts()
+    gaps: dict[str, Mapping[str, object]] = {}
+    if losing:
+        from foretell.api.gap_trainer import trained_gaps, without_losing
+
+        history = read_history(program, inputs, time, read, tables, strict, PeriodRequest(since, until, split))
+        gaps = trained_gaps(program, history, settings)
+        if not forecasting_trees:
+            return Model(delays=gaps, notes=history.notes)
+        program = without_losing(program)
     unused = _unused_settings(forecasting_trees, settings)
     period = PeriodRequest(since, until, split)
     if engine not in (None, "spark", "embedded"):
@@ -85,7 +96,7 @@ def train(
         engine = "embedded"
     if choose_engine(program, sources, given, engine).engine == "spark":
         trained, notes = _train_on_spark(program, sources, given, tables, strict, settings, period)
-        return _model(trained, notes + unused)
+        return replace(_model(trained, notes + unused), delays=gaps)
     observers = TraceRecorderFactory(settings)
     checked, guesses, misfits = run_observed(
         program, inputs, observers, time=time, read=read, tables=tables, strict=strict, period=period
@@ -95,7 +106,7 @@ def train(
         name: train_subscription(statements[name], recorders, settings)
         for name, recorders in _in_program_order(observers.recorders, checked).items()
     }
-    return _model(trained, guesses + misfits + unused)
+    return replace(_model(trained, guesses + misfits + unused), delays=gaps)
 
 
 def _in_program_order(observers: Mapping[str, list[Member]], checked: CheckedProgram) -> dict[str, list[Member]]:
@@ -268,22 +279,53 @@ def run_observed(
 
     `period` selects events, and `later` those after its split.
     """
-    sources = as_mapping(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
-    template_tables: dict[str, TemplateTable] = read_tables(program.tables, as_tables(tables))
-    batches: dict[str, EventBatch] = read_inputs(program, sources, as_input_settings(time, read), strict)
-    batches = period.select(batches, later=later)
-    schemas = {name: observed_schema(batch) for name, batch in batches.items()}
-    checked = program.checked(schemas, {name: table.types for name, table in template_tables.items()})
+    history = read_history(program, inputs, time, read, tables, strict, period, later=later)
+    checked = history.checked(program)
     try:
-        start_runtime(checked, template_tables, observers=observers).process(batches, ends=True)
+        start_runtime(checked, history.tables, observers=observers).process(history.batches, ends=True)
     except UnsupportedError as error:
         raise InputError(
             "not-in-engine",
             f"forecasts of {error} are not supported yet",
             hint="put the other statements into a file of their own",
         ) from None
-    guesses = tuple(note for batch in batches.values() for note in reading_notes(batch))
-    return checked, guesses, misfit_summary(batches.values())
+    guesses = tuple(note for batch in history.batches.values() for note in reading_notes(batch))
+    return checked, guesses, misfit_summary(history.batches.values())
+
+
+@dataclass(frozen=True)
+class History:
+    """The events of a history by stream, and the FOR EACH tables."""
+
+    batches: Mapping[str, EventBatch]
+    tables: Mapping[str, TemplateTable]
+
+    def checked(self, program: Subscriptions) -> CheckedProgram:
+        """A program that reads these streams, with names and types resolved."""
+        schemas = {name: observed_schema(batch) for name, batch in self.batches.items()}
+        return program.checked(schemas, {name: table.types for name, table in self.tables.items()})
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        guesses = tuple(note for batch in self.batches.values() for note in reading_notes(batch))
+        return guesses + misfit_summary(self.batches.values())
+
+
+def read_history(
+    program: Subscriptions,
+    inputs: Mapping[str, object],
+    time: Mapping[str, str] | str | None,
+    read: ReadOptions | Mapping[str, ReadOptions] | None,
+    tables: Mapping[str, object] | None,
+    strict: bool,
+    period: PeriodRequest,
+    *,
+    later: bool = False,
+) -> History:
+    sources = as_mapping(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
+    template_tables: dict[str, TemplateTable] = read_tables(program.tables, as_tables(tables))
+    batches: dict[str, EventBatch] = read_inputs(program, sources, as_input_settings(time, read), strict)
+    return History(period.select(batches, later=later), template_tables)
 
 
 def _unused_settings(statements: Sequence[tree.Subscription], settings: Learning) -> tuple[str, ...]:

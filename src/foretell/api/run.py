@@ -22,7 +22,7 @@ from foretell.arguments.streams import check_input_names, declaration_of, observ
 from foretell.arguments.until import TimeLike, parse_until
 from foretell.arguments.validation import as_mapping, as_names, as_tables, bad_argument
 from foretell.errors import ForetellWarning, InputError
-from foretell.events.delay_distributions import DelayModel
+from foretell.events.delays.delay_model import DelayModel
 from foretell.events.ingest.nulled_values import unreadable_values
 from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.reader import EventBatch, events_of, reading_notes

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from foretell.arguments.validation import bad_argument, describe
 from foretell.errors import InputError, suggestion
-from foretell.events.delay_distributions import DelayModel
+from foretell.events.delays.delay_model import DelayModel
 from foretell.learn.model import EXPECTED_SHAPE, Model
 from foretell.learn.settings import Learning
 

@@ -266,6 +266,10 @@ def train_command(
             "--feature", metavar="CONDITION", help="Distinguish events in contexts by a condition, such as 'temp > 20'."
         ),
     ] = [],
+    complete: Annotated[
+        bool,
+        typer.Option("--complete", help="Take the events for complete: they have no losses to make up for (LOSING)."),
+    ] = False,
     since: Since = None,
     until: Before = None,
     split: Annotated[
@@ -287,10 +291,10 @@ def train_command(
     strict: Strict = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train a model for forecasts from past events."""
+    """Train a model for forecasts and lost events from past events."""
     from foretell.cli import forecast_commands
 
-    learning = forecast_commands.learning_of(half_life, order, features)
+    learning = forecast_commands.learning_of(half_life, order, features, complete=complete)
     period = forecast_commands.PeriodOptions(since, until, split)
     forecast_commands.train(file, given, output, learning, engine, period, strict=strict, quiet=quiet)
 

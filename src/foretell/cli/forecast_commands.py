@@ -22,9 +22,11 @@ from foretell.learn.settings import Learning
 from foretell.notify.files import standard_output
 
 
-def learning_of(half_life: float | None, order: str | None, features: Sequence[str]) -> Learning:
+def learning_of(
+    half_life: float | None, order: str | None, features: Sequence[str], *, complete: bool = False
+) -> Learning:
     """Settings for learning from the options of the command line."""
-    settings: dict[str, Any] = {"features": tuple(features)}
+    settings: dict[str, Any] = {"features": tuple(features), "complete": complete}
     if half_life is not None:
         if not half_life >= 0:
             message = f"expected a number of events, or 0 for never, found {half_life:g}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from foretell.events.types import Scalar
@@ -10,6 +11,9 @@ from foretell.events.types import Scalar
 #: A sort key of all events: base events by (end, tie-breaker, stream, arrival); a derived event has the key of the
 #: event that completed it with one more level, and so comes directly after it.
 OrderKey = tuple[tuple[object, ...], ...]
+
+#: What may be lost: the statement, its step, and the position of the event present before it (or after a first step).
+Hidden = tuple[str, str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,28 @@ class Event:
     key: OrderKey = field(repr=False)
     name: Scalar = None
     probability: float = 1.0  # below 1 where the event is an estimate
+    rests_on: frozenset[Hidden] = frozenset()  # what such an estimate assumes to be lost
+
+
+def joint_probability(events: Iterable[Event]) -> float:
+    """The probability that all events happened: a product, but of those that rest on the same lost event the least.
+
+    >>> def event(probability, *hidden):
+    ...     return Event("s", {}, 0, 0, (), None, probability, frozenset(hidden))
+    >>> joint_probability([event(0.5, ("m", "b", 0)), event(0.25, ("m", "b", 0)), event(0.5, ("m", "b", 7))])
+    0.125
+    """
+    groups: list[tuple[frozenset[Hidden], float]] = []
+    for event in events:
+        joined, least = event.rests_on, event.probability
+        apart = []
+        for hidden, probability in groups:
+            if hidden & joined:
+                joined, least = joined | hidden, min(least, probability)
+            else:
+                apart.append((hidden, probability))
+        groups = [*apart, (joined, least)]
+    return math.prod(probability for _, probability in groups)
 
 
 def base_key(end: int | float, tie: Scalar, stream_rank: int, arrival: int) -> OrderKey:

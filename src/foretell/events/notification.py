@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,6 +24,9 @@ COLUMNS = (
     "bindings",
     "events",
 )
+
+#: The kind of a row that takes an estimate back.
+WITHDRAWN = "withdrawn"
 
 #: The name of a step's event, a list of names where the step is repeated, None where it is unbound or lost.
 EventNames = Scalar | Sequence[Scalar]
@@ -98,6 +103,12 @@ class Notification(Viewed):
         cells = {name: text for name, text in self.cells.items() if text}
         title = f"{cells.pop('subscription')} {cells.pop('kind')}"
         return View(title, ("", ""), list(cells.items()))
+
+
+def estimate_id(estimate: Notification) -> str:
+    """The id of an estimate, by which later rows refer to it: it depends on the statement, the lane and the events."""
+    parts = [estimate.subscription, estimate.key, estimate.events]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 #: The most characters of one value, and the most events of one step, that a view shows.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from foretell.errors import refuse, suggestion
 from foretell.language import tree
@@ -29,7 +29,37 @@ def loss_rates(subscription: tree.Subscription, steps: Mapping[str, CheckedStep]
             rates[name] = everywhere
         else:
             rates[name] = _given_by_stream(step, subscription.streams, losses)
+    rates |= dict.fromkeys(passed_over(subscription.pattern), _of_any_event(everywhere, subscription.streams, losses))
     return rates
+
+
+def passed_over(pattern: tree.Pattern) -> Iterator[str]:
+    """The names by which models know the events that the operators of a sequence do not pass over."""
+    for part in pattern.parts if isinstance(pattern, tree.Sequence) else ():
+        if (name := not_passed_over(part)) is not None:
+            yield name
+
+
+def not_passed_over(part: tree.SequencePart) -> str | None:
+    """The name of the events that the operator of a part does not pass over: under `,` any event, under `;{θ}` one that
+    satisfies θ."""
+    step = part.pattern
+    while isinstance(step, tree.Conditioned):
+        step = step.pattern
+    match step, part.operator:
+        case tree.Step(name=name), tree.Next():
+            return f"next {name}"
+        case tree.Step(name=name), tree.FirstWhere():
+            return f"first {name}"
+    return None
+
+
+def _of_any_event(everywhere: float | None, streams: tuple[str, ...], losses: Losses) -> float:
+    """The loss of an event of which nothing is known: the one for all steps, else the least of the streams' own."""
+    if everywhere is not None:
+        return everywhere
+    rates = [next((loss.probability for loss in losses.get(s, ()) if loss.condition is None), 0.0) for s in streams]
+    return min(rates, default=0.0)
 
 
 def _check_shape(pattern: tree.Pattern) -> None:

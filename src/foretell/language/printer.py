@@ -109,7 +109,7 @@ def _forecast(forecast: tree.Forecast) -> str:
 def _losing(losing: tree.Losing) -> str:
     items = (_number(i.probability) + (f" OF {_names(i.steps)}" if i.steps else "") for i in losing.items)
     listed = ", ".join(items)
-    score = " SCORE PUBLISHED" if losing.published else ""
+    score = "" if losing.score is tree.Score.BOTH_ENDS else f" SCORE {losing.score.name}"
     return f"LOSING {listed}{' ' if listed else ''}ABOVE {_number(losing.above)}{score}"
 
 

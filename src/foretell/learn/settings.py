@@ -20,7 +20,7 @@ class Learning:
     that the statistics of all lanes count for in one lane (shrinkage). `online`: whether a run goes on learning.
     `lanes`: the number of lanes with counts of their own. `order`: the number of past symbols in the context of a
     forecast; None lets training choose. `features`: conditions on an event that distinguish symbols, besides those of
-    the subscription.
+    the subscription. `complete`: for LOSING, whether the history has all events; else it has losses, too.
 
     >>> Learning(half_life=5_000, features=("amount > 100",)).features
     ('amount > 100',)
@@ -36,6 +36,7 @@ class Learning:
     lanes: int = 1_000
     order: int | None = 0
     features: tuple[str, ...] = ()
+    complete: bool = False
 
     def __post_init__(self) -> None:
         values: dict[str, Any] = asdict(self)
@@ -45,8 +46,9 @@ class Learning:
                 raise InputError("bad-argument", f"{name}: expected a number above 0, found {value!r}")
             if isinstance(value, int) and value.bit_length() > 1000:
                 raise InputError("bad-argument", f"{name}: the number is too large", hint="use math.inf")
-        if not isinstance(values["online"], bool):
-            raise InputError("bad-argument", f"online: expected True or False, found {self.online!r}")
+        for name in ("online", "complete"):
+            if not isinstance(values[name], bool):
+                raise InputError("bad-argument", f"{name}: expected True or False, found {values[name]!r}")
         for name, value in (("lanes", values["lanes"]), ("order", values["order"] or 0)):
             if not isinstance(value, int) or isinstance(value, bool) or value < 0:
                 raise InputError("bad-argument", f"{name}: expected a whole number from 0 on, found {value!r}")

@@ -8,20 +8,33 @@ where negations stand; its matches are the estimates, and the gaps between their
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 
-from foretell.errors import InputError
-from foretell.events.delay_distributions import DelayDistribution, DelayModel
+from foretell.events.delays.delay_model import DelayModel
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedStep, CheckedSubscription
-from foretell.reference.gap_probability import Gap, HiddenStep, Link
+from foretell.language.loss_rates import not_passed_over
+from foretell.reference.estimate_gaps import (
+    PatternPlace,
+    Scored,
+    edge_probability,
+    gap_probability,
+    gaps_of,
+    pattern_parts,
+    places,
+    possible_gaps,
+)
 from foretell.reference.matches import Match, ReferenceMatcher
+from foretell.reference.time_bounds import TimeBound, time_bounds
+
+#: What a probability may miss of the threshold and still reach it, since integrals are rounded.
+_ROUNDING = 1e-9
 
 
-def estimates(matcher: ReferenceMatcher, complete: list[Match], timing: DelayModel) -> list[Match]:
+def estimated(matcher: ReferenceMatcher, complete: list[Match], model: DelayModel) -> list[Match]:
     """Complete and incomplete matches that are probable enough, in the order in which AFTER MATCH takes them."""
     losing = matcher.subscription.tree.losing
     assert losing is not None
@@ -31,9 +44,9 @@ def estimates(matcher: ReferenceMatcher, complete: list[Match], timing: DelayMod
         found += [(m, lost) for m in reduced.matches()]
     scored = []
     for match, lost in found:
-        likely = probability(matcher.subscription, match, lost, timing, published=losing.published)
-        if likely >= losing.above:
-            scored.append(replace(match, probability=likely, lost=lost))
+        likely, score = probability(matcher.subscription, match, lost, model)
+        if likely >= losing.above - _ROUNDING:
+            scored.append(replace(match, probability=likely, lost=lost, score=score))
     return sorted(scored, key=matcher.taking_order)
 
 
@@ -49,16 +62,11 @@ def _lost_sets(subscription: CheckedSubscription) -> Iterator[frozenset[str]]:
                 yield frozenset(lost)
 
 
-def _parts(subscription: CheckedSubscription) -> tuple[tree.SequencePart, ...]:
-    pattern = subscription.pattern
-    return pattern.parts if isinstance(pattern, tree.Sequence) else (tree.SequencePart(pattern),)
-
-
 def without(subscription: CheckedSubscription, lost: frozenset[str]) -> CheckedSubscription:
     """The subscription whose matches are those of this one without the lost steps."""
     parts: list[tree.SequencePart] = []
     hidden: list[tree.Negation] = []
-    for part in _parts(subscription):
+    for part in pattern_parts(subscription):
         assert isinstance(part.pattern, tree.Step)
         hidden += part.absent
         if part.pattern.name in lost:
@@ -135,88 +143,55 @@ def _mentions(expression: tree.Expression, steps: frozenset[str]) -> bool:
 # ── probabilities ──
 
 
-def probability(
-    subscription: CheckedSubscription, match: Match, lost: frozenset[str], timing: DelayModel, *, published: bool
-) -> float:
+def probability(subscription: CheckedSubscription, match: Match, lost: frozenset[str], model: DelayModel) -> Scored:
     """The probability of a match: the product over the gaps between its events."""
-    result = 1.0
-    for gap in _gaps(subscription, match, lost, timing):
-        result *= gap.published() if published else gap.probability()
-    return result
-
-
-def _gaps(subscription: CheckedSubscription, match: Match, lost: frozenset[str], timing: DelayModel) -> Iterator[Gap]:
-    unit = 1_000_000 if subscription.time is Type.TIMESTAMP else 1
-    present = {b.step: b.at.event for b in match.bound}
+    losing = subscription.tree.losing
+    assert losing is not None
+    unit = _unit(subscription)
+    times = {b.step: b.at.event.end / unit for b in match.bound}
     window = math.inf if subscription.within is None else float(subscription.within)
     room = (window - (match.last.event.end - match.first.event.start)) / unit
-    parts = list(_parts(subscription))
-    names = [part.pattern.name for part in parts if isinstance(part.pattern, tree.Step)]
-    trailing = subscription.pattern.absent if isinstance(subscription.pattern, tree.Sequence) else ()
-
-    def after(negations: Iterable[tree.Negation]) -> tuple[HiddenStep, ...]:
-        return tuple(_hidden(subscription, timing.after, n.step.name) for n in negations)
-
-    first = next(i for i, name in enumerate(names) if name in present)
-    yield _leading(subscription, parts[: first + 1], names, room, timing)
-    links: list[Link] = []
-    last = present[names[first]]
-    for part, name in zip(parts[first + 1 :], names[first + 1 :], strict=True):
-        if name in present:
-            yield Gap((present[name].end - last.end) / unit, tuple(links), after(part.absent))
-            links, last = [], present[name]
-        else:
-            links.append(Link(_hidden(subscription, timing.after, name), after(part.absent)))
-    if links or trailing:
-        yield Gap(room, tuple(links), after(trailing))
+    bounds = time_bounds(subscription)
+    order = [_bounded(place, times, bounds, unit) for place in _places_without(subscription, lost)]
+    edges, between = gaps_of(order, times, room, model)
+    scored = [edge_probability(*edges, losing.score), *(gap_probability(gap, losing.score) for gap in between)]
+    independent = any(score is tree.Score.INDEPENDENT for _, score in scored)
+    return math.prod(p for p, _ in scored), tree.Score.INDEPENDENT if independent else losing.score
 
 
-def _leading(
-    subscription: CheckedSubscription, parts: list[tree.SequencePart], names: list[str], room: float, timing: DelayModel
-) -> Gap:
-    """The gap before the first event present, seen backwards from it."""
-    links = []
-    for index in range(len(parts) - 1, 0, -1):
-        between = tuple(_hidden(subscription, timing.after, n.step.name) for n in parts[index].absent)
-        links.append(Link(_hidden(subscription, timing.before, names[index - 1]), between))
-    negated = tuple(_hidden(subscription, timing.before, n.step.name) for n in parts[0].absent)
-    return Gap(room, tuple(links), negated, backwards=True)
+def _places_without(subscription: CheckedSubscription, lost: frozenset[str]) -> list[PatternPlace]:
+    """The places of the pattern, but not those of operators that name a lost step: these are `;`."""
+    changed = {
+        not_passed_over(part)
+        for part in pattern_parts(subscription)
+        if isinstance(part.operator, tree.FirstWhere) and _mentions(part.operator.condition, lost)
+    }
+    return [place for place in places(subscription) if place.name not in changed]
 
 
-def _hidden(subscription: CheckedSubscription, delays: Mapping[str, DelayDistribution], step: str) -> HiddenStep:
-    return HiddenStep(delays[step], subscription.loss[step])
+def _bounded(place: PatternPlace, times: dict[str, float], bounds: list[TimeBound], unit: int) -> PatternPlace:
+    """A lost step with the bounds that its time conditions with events present set to its time. Conditions between two
+    lost steps are taken to hold."""
+    if place.negated or place.name in times:
+        return place
+    low, high = -math.inf, math.inf
+    for bound in bounds:
+        if bound.later == place.name and bound.earlier in times:
+            at = times[bound.earlier]
+            low, high = max(low, at + bound.low / unit), min(high, at + bound.high / unit)
+        if bound.earlier == place.name and bound.later in times:
+            at = times[bound.later]
+            low, high = max(low, at - bound.high / unit), min(high, at - bound.low / unit)
+    return replace(place, bounds=(low, high))
 
 
-def check_timing(subscription: CheckedSubscription, timing: DelayModel | None) -> None:
+def _unit(subscription: CheckedSubscription) -> int:
+    return 1_000_000 if subscription.time is Type.TIMESTAMP else 1
+
+
+def check_delays(subscription: CheckedSubscription, model: DelayModel | None) -> None:
     """Refuses, before the first event, a model without a delay that an estimate may need."""
     if subscription.tree.losing is None:
         return
-    given = timing or DelayModel({}, {})
-    for side, step in _needed(subscription):
-        delays = given.after if side == "after" else given.before
-        if step not in delays:
-            raise InputError(
-                "no-delay",
-                f"subscription '{subscription.name}': LOSING needs the delay of '{step}' ({side} its neighbour), "
-                "and no model has it",
-                hint=f'pass a model with {{"subscriptions": {{"{subscription.name}": {{"{side}": '
-                f'{{"{step}": {{"distribution": "exponential", "mean": 60, "share": 1}}}}}}}}}}',
-            )
-
-
-def _needed(subscription: CheckedSubscription) -> Iterator[tuple[str, str]]:
-    loss = subscription.loss
-    parts = _parts(subscription)
-    names = [p.pattern.name for p in parts if isinstance(p.pattern, tree.Step)]
-    all_lost_so_far = True
-    for index, (part, name) in enumerate(zip(parts, names, strict=True)):
-        side = "before" if index == 0 else "after"
-        yield from ((side, n.step.name) for n in part.absent)
-        all_lost_so_far = all_lost_so_far and loss[name] > 0
-        last = index == len(parts) - 1
-        if all_lost_so_far and not last:
-            yield "before", name
-        if index > 0 and loss[name] > 0 and not (last and subscription.within is None):
-            yield "after", name
-    if isinstance(subscription.pattern, tree.Sequence):
-        yield from (("after", n.step.name) for n in subscription.pattern.absent)
+    for gap in possible_gaps(places(subscription), model or DelayModel(), windowed=subscription.within is not None):
+        gap.check(subscription.name)

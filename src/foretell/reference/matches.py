@@ -40,6 +40,9 @@ class Match:
     probability: float = 1.0
     lost: frozenset[str] = frozenset()
 
+    #: How the probability was estimated.
+    score: tree.Score | None = None
+
     #: When an event broke the negation that comes last: then it is no match, but others may have waited to know that.
     broken: int | float | None = None
 
@@ -275,6 +278,10 @@ class ReferenceMatcher:
         frame = self._negated_frame(match, step, at, after, until)
         return all(holds(c, frame) for c in self.subscription.steps[step].conditions)
 
+    def would_do(self, step: str, match: Match, at: PlacedEvent) -> bool:
+        """Whether an event after a match meets the conditions of a negated step."""
+        return self._satisfies(step, match, at, match.last, at)
+
     def _has_index(self, constraint: IndexedCount, match: Match) -> bool:
         conditions = self.subscription.steps[constraint.step].counted
         others = replace(match, bound=tuple(b for b in match.bound if b.step != constraint.step))
@@ -343,7 +350,7 @@ def after_match(matches: Iterable[Match], after: tree.AfterMatch, lane: Lane, po
         order = {name: i for i, name in enumerate(positive)}
         matches = sorted(matches, key=lambda match: _longest_order(match, order))
     for match in matches:
-        if not any(_removes(earlier, match, after, lane) for earlier in taken):
+        if not any(removes(earlier, match, after, lane) for earlier in taken):
             taken.append(match)
     return taken
 
@@ -354,7 +361,7 @@ def _longest_order(match: Match, order: Mapping[str, int]) -> tuple[object, ...]
     return match.first.number, -len(numbers), match.end, numbers, [order[b.step] for b in match.bound]
 
 
-def _removes(taken: Match, other: Match, after: tree.AfterMatch, lane: Lane) -> bool:
+def removes(taken: Match, other: Match, after: tree.AfterMatch, lane: Lane) -> bool:
     match after.policy:
         case tree.Policy.HOLD:
             return False

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from foretell.events.delay_distributions import DelayModel
-from foretell.events.event import Event, OrderKey, deadline_key, derived_key
-from foretell.events.notification import Notification
+from foretell.events.delays.delay_model import DelayModel
+from foretell.events.event import Event, Hidden, OrderKey, deadline_key, derived_key, joint_probability
+from foretell.events.notification import WITHDRAWN, Notification, estimate_id
 from foretell.events.types import EPOCH, Scalar, Type, format_timestamp
 from foretell.language import tree
 from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedStatement, CheckedSubscription
@@ -20,8 +20,9 @@ from foretell.reference.derived_attributes import with_derived
 from foretell.reference.expressions import Frame, holds, scalar, value
 from foretell.reference.functions import Value
 from foretell.reference.lane import Lane, PlacedEvent, lanes
-from foretell.reference.lost_events import check_timing, estimates
+from foretell.reference.lost_events import check_delays, estimated
 from foretell.reference.matches import Match, ReferenceMatcher, after_match
+from foretell.reference.withdrawals import reported
 
 #: A row of a FOR EACH table, timestamps as datetimes.
 Row = Mapping[str, Value]
@@ -36,6 +37,7 @@ class ReferenceResult:
     completed_by: OrderKey
     positions: tuple[int, ...]
     steps: tuple[int, ...]
+    rests_on: frozenset[Hidden] = frozenset()
 
     @property
     def order(self) -> tuple[object, ...]:
@@ -57,7 +59,7 @@ def run(
     """All notifications of the program, in order. `until` lets time pass beyond the last event."""
     for statement in program.statements:
         if isinstance(statement, CheckedSubscription):
-            check_timing(statement, (timing or {}).get(statement.name))
+            check_delays(statement, (timing or {}).get(statement.name))
     streams = {
         name: sorted(with_derived(unordered, program, name), key=lambda e: e.key) for name, unordered in events.items()
     }
@@ -110,20 +112,21 @@ def _results(
             if isinstance(statement.pattern, tree.Silence):
                 yield from _silences(matcher, statement.pattern)
                 continue
-            found = matcher.matches()
             if statement.tree.losing is not None:
-                found = estimates(matcher, found, timing[statement.name])
-            for match in after_match(found, statement.tree.after, lane, statement.positive):
+                yield from _estimates(matcher, timing.get(statement.name, DelayModel()))
+                continue
+            for match in after_match(matcher.matches(), statement.tree.after, lane, statement.positive):
                 yield _matched(matcher, match)
 
 
 def _derived(name: str, results: list[ReferenceResult], statement: int) -> Iterator[Event]:
-    """The results as events of the derived stream, each directly after the event that completed it."""
-    ordered = sorted(results, key=lambda r: (r.completed_by, r.order))
+    """The results as events of the derived stream, each directly after the event that completed it. What is withdrawn
+    stays: other statements have read it."""
+    ordered = sorted((r for r in results if r.notification.kind != WITHDRAWN), key=lambda r: (r.completed_by, r.order))
     for index, result in enumerate(ordered):
         key = derived_key(result.completed_by, statement, index)
         note = result.notification
-        yield Event(name, result.attributes, note.start, note.end, key, probability=note.probability)
+        yield Event(name, result.attributes, note.start, note.end, key, None, note.probability, result.rests_on)
 
 
 def _typed(event: Event, statement: CheckedStatement) -> Event:
@@ -168,6 +171,17 @@ def _notification(
     )
 
 
+def _estimates(matcher: ReferenceMatcher, model: DelayModel) -> Iterator[ReferenceResult]:
+    """The results of a statement with LOSING."""
+    matches, withdrawn = reported(matcher, estimated(matcher, matcher.matches(), model))
+    for match in matches:
+        yield _matched(matcher, match)
+    for withdrawal in withdrawn:
+        result = _matched(matcher, withdrawal.match)
+        notification = replace(result.notification, kind=WITHDRAWN, end=withdrawal.time, probability=0.0)
+        yield replace(result, notification=notification, completed_by=withdrawal.key)
+
+
 def _matched(matcher: ReferenceMatcher, match: Match) -> ReferenceResult:
     statement = matcher.subscription
     values: Mapping[str, Value] = match.variables
@@ -175,22 +189,38 @@ def _matched(matcher: ReferenceMatcher, match: Match) -> ReferenceResult:
         frame = matcher.match_frame(match)
         values = {r.name: value(r.expression, frame) for r in statement.tree.returns}
     attributes = _attributes(statement, values)
-    # A match over estimates is no more certain than they are; they are treated as independent.
-    probability = match.probability * math.prod(b.at.event.probability for b in match.bound)
+    # A match over estimates is no more certain than they are.
+    probability = match.probability * joint_probability(b.at.event for b in match.bound)
+    events = {name: _named(statement, match, name) for name in statement.positive}
+    estimate = probability < 1.0 or bool(match.lost)
     notification = _notification(
         statement,
         matcher.lane,
         match.start,
         match.end,
         attributes,
-        kind="match" if probability == 1.0 and not match.lost else "estimate",
+        kind="estimate" if estimate else "match",
         probability=probability,
         id=_id(matcher),
-        events={name: _named(statement, match, name) for name in statement.positive},
+        events=events,
     )
+    if estimate and notification.id is None:
+        notification = replace(notification, id=estimate_id(notification))
     positions = tuple(b.at.position for b in match.bound)
     steps = tuple(statement.positive.index(b.step) for b in match.bound)
-    return ReferenceResult(notification, attributes, match.completed_by, positions, steps)
+    return ReferenceResult(notification, attributes, match.completed_by, positions, steps, _rests_on(statement, match))
+
+
+def _rests_on(statement: CheckedSubscription, match: Match) -> frozenset[Hidden]:
+    """The events that a match assumes to be lost, and those that the estimates among its events assume."""
+    found = {hidden for b in match.bound for hidden in b.at.event.rests_on}
+    at = {b.step: b.at.position for b in match.bound}
+    before = match.first.position
+    for name, step in statement.steps.items():
+        before = at.get(name, before)
+        if name in match.lost or (step.shape.negated and statement.loss.get(name, 0) > 0):
+            found.add((statement.name, name, before))
+    return frozenset(found)
 
 
 def _attributes(statement: CheckedSubscription, values: Mapping[str, Value]) -> dict[str, Scalar]:

@@ -183,13 +183,13 @@ class SubscriptionBuilder(_ReadingBuilder[tree.Subscription]):
         length = None if within is None else duration_tree(within, "within=")
         return self._with_clause("FORECAST", tree.Forecast(probability(above), number, length))
 
-    def losing(self, *losses: LossOf, above: float, published: bool = False) -> Self:
+    def losing(self, *losses: LossOf, above: float, score: str | None = None) -> Self:
         """LOSING: `losing(0.05, above=0.8)`, of some steps `losing((0.05, x, y), (0.1, z), above=0.8)`.
 
-        Without a probability the streams' own LOSS is taken. `published` is SCORE PUBLISHED.
+        Without a probability the streams' own LOSS is taken. `score` is None, "independent" or "published".
         """
         items = tuple(_losing_item(loss) for loss in losses)
-        return self._with_clause("LOSING", tree.Losing(items, probability(above), published))
+        return self._with_clause("LOSING", tree.Losing(items, probability(above), _score(score)))
 
     # ── AFTER MATCH ──
 
@@ -226,6 +226,13 @@ def _losing_item(loss: object) -> tree.LosingItem:
         return tree.LosingItem(probability(loss))
     share, *steps = loss
     return tree.LosingItem(probability(share), tuple(step_name(s, "losing()") for s in steps))
+
+
+def _score(score: str | None) -> tree.Score:
+    for known in tree.Score:
+        if score == (None if known is tree.Score.BOTH_ENDS else known.value):
+            return known
+    raise builder_error("wrong-arguments", f"unknown score {score!r}", 'write score="independent" or "published"')
 
 
 def subscribe(name: str) -> SubscriptionBuilder:

@@ -144,7 +144,7 @@ class StatementRules(Transformer[Token, tree.Program]):
         return "forecast", tree.Forecast(probability_of(above), events, duration, place=above.place)
 
     def losing_clause(self, *parts: Any) -> tuple[str, Any]:
-        *items, above, published = parts
+        *items, above, score = parts
         merged: list[tree.LosingItem] = []
         for item in items:
             if isinstance(item, Name):
@@ -156,8 +156,14 @@ class StatementRules(Transformer[Token, tree.Program]):
                 merged.append(tree.LosingItem(last.probability, (*last.steps, item), place=last.place))
             elif item is not None:
                 merged.append(item)
-        losing = tree.Losing(tuple(merged), probability_of(above), published is not None, place=above.place)
-        return "losing", losing
+        score = tree.Score.BOTH_ENDS if score is None else score
+        return "losing", tree.Losing(tuple(merged), probability_of(above), score, place=above.place)
+
+    def score_independent(self) -> tree.Score:
+        return tree.Score.INDEPENDENT
+
+    def score_published(self) -> tree.Score:
+        return tree.Score.PUBLISHED
 
     def definitions(self, *definitions: tree.Definition) -> tuple[tree.Definition, ...]:
         return definitions

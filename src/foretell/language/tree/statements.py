@@ -99,11 +99,19 @@ class LosingItem(Node):
     steps: tuple[str, ...] = ()
 
 
+class Score(Enum):
+    """How a probability is estimated: given both ends of each gap, regardless of its end, or as AYAC prints it."""
+
+    BOTH_ENDS = "both ends"
+    INDEPENDENT = "independent"
+    PUBLISHED = "published"
+
+
 @record
 class Losing(Node):
     items: tuple[LosingItem, ...]
     above: float
-    published: bool = False
+    score: Score = Score.BOTH_ENDS
 
 
 @record

@@ -9,7 +9,8 @@ import pytest
 from scipy import stats
 
 from foretell.errors import InputError
-from foretell.events.delay_distributions import DelayDistribution, DelayModel
+from foretell.events.delays.delay_model import DelayModel
+from foretell.events.delays.distributions import DelayDistribution
 
 TIMES = np.array([0.0, 0.1, 1.0, 2.5, 7.0, 40.0])
 

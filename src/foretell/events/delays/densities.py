@@ -1,0 +1,123 @@
+"""Densities of arrival times, by their logarithms: mixtures and convolutions of delays.
+
+The error of an integral is below 1e-6, however long the time is beside the delays: integrals are divided at the
+quantiles of both delays and geometrically towards both ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from scipy.interpolate import PchipInterpolator
+
+from foretell.arrays import Floats, Ints
+from foretell.events.delays.distributions import DelayDistribution
+from foretell.events.delays.quadrature import log_integrals
+
+LogValues: TypeAlias = Callable[[Floats], Floats]
+
+#: Towards both ends of an integral panels are half as long as the one before, so many times.
+_HALVINGS = 44
+
+#: A tabulated density has so many points between two of its landmarks.
+_POINTS = 16
+
+#: In place of the logarithm of 0 where a table is interpolated.
+_NOTHING = -1e8
+
+
+@dataclass(frozen=True)
+class Density:
+    """When something happens, in time from 0: `atoms` are times with the logarithms of their probabilities;
+    `landmarks` are times between which `log_density` changes little."""
+
+    log_density: LogValues
+    landmarks: Floats
+    atoms: tuple[tuple[float, float], ...] = ()
+
+    @classmethod
+    def of(cls, delay: DelayDistribution, log_weight: LogValues | None = None) -> Density:
+        """The density of a delay, times a weight that depends on it."""
+        weigh = log_weight or (lambda t: np.zeros_like(t))
+        atoms = []
+        if delay.atom is not None:
+            time, mass = delay.atom
+            atoms.append((time, float(np.log(mass) + weigh(np.array([time]))[0])))
+        return cls(lambda t: delay.log_density(t) + weigh(t), delay.landmarks, tuple(atoms))
+
+    def scaled(self, factor: float) -> Density:
+        with np.errstate(divide="ignore"):
+            log = float(np.log(factor))
+        atoms = tuple((time, mass + log) for time, mass in self.atoms) if factor > 0 else ()
+        return Density(lambda t: self.log_density(t) + log, self.landmarks, atoms)
+
+    def cut(self, low: float, high: float) -> Density:
+        """Only the times from `low` to `high`."""
+        marks = np.unique(np.concatenate([self.landmarks, [m for m in (low, high) if 0 < m < np.inf]]))
+        inside = tuple((time, mass) for time, mass in self.atoms if low <= time <= high)
+        return Density(lambda t: np.where((t >= low) & (t <= high), self.log_density(t), -np.inf), marks, inside)
+
+    def log_atom(self, time: float) -> float:
+        """The logarithm of the probability of this very time."""
+        return float(np.logaddexp.reduce([mass for at, mass in self.atoms if at == time] or [-np.inf]))
+
+    def log_mass(self, until: float, log_rest: LogValues) -> float:
+        """The integral from 0 to `until` of the density times a function of the rest, until - t."""
+        owner, low, high = _panels(np.array([until]), self.landmarks, np.empty(0))
+        integral = log_integrals(lambda _, t: self.log_density(t) + log_rest(until - t), owner, low, high, 1)
+        inside = [mass + float(log_rest(np.array([until - at]))[0]) for at, mass in self.atoms if at <= until]
+        return float(np.logaddexp.reduce([float(integral[0]), *inside]))
+
+
+def mixture(densities: Sequence[Density]) -> Density:
+    marks = np.unique(np.concatenate([d.landmarks for d in densities]))
+    atoms = tuple(atom for d in densities for atom in d.atoms)
+    return Density(lambda t: np.logaddexp.reduce([d.log_density(t) for d in densities], axis=0), marks, atoms)
+
+
+def log_convolution(first: Density, second: Density, times: Floats) -> Floats:
+    """The logarithm of the density of the sum of two times, at each of `times`."""
+    owner, low, high = _panels(times, first.landmarks, second.landmarks)
+
+    def integrand(number: Ints, t: Floats) -> Floats:
+        return first.log_density(t) + second.log_density(times[number] - t)
+
+    parts = [log_integrals(integrand, owner, low, high, len(times))]
+    parts += [second.log_density(times - at) + mass for at, mass in first.atoms]
+    parts += [first.log_density(times - at) + mass for at, mass in second.atoms]
+    return np.asarray(np.logaddexp.reduce(parts, axis=0), float)
+
+
+def convolution(first: Density, second: Density, until: float) -> Density:
+    """The density of the sum of two times, up to `until`, as a table."""
+    sums = np.add.outer(first.landmarks[:: max(1, len(first.landmarks) // 12)], second.landmarks[::4]).ravel()
+    marks = np.unique(
+        np.concatenate([[until], first.landmarks, second.landmarks, sums, until * 0.5 ** np.arange(1, 30)])
+    )
+    marks = marks[(marks > 0) & (marks <= until)]
+    steps = np.diff(np.concatenate([[marks[0] / 2], marks]))
+    grid = np.unique((marks[:, None] - steps[:, None] * np.arange(_POINTS) / _POINTS).ravel())
+    table = np.maximum(log_convolution(first, second, grid), _NOTHING)
+    interpolated = PchipInterpolator(np.log(grid), table, extrapolate=True)
+
+    def log_density(t: Floats) -> Floats:
+        found = np.asarray(interpolated(np.log(np.clip(t, grid[0], grid[-1]))), float)
+        return np.where((t > 0) & (found > _NOTHING / 2), found, -np.inf)
+
+    atoms = tuple((a + b, p + q) for a, p in first.atoms for b, q in second.atoms)
+    return Density(log_density, marks, atoms)
+
+
+def _panels(until: Floats, landmarks: Floats, from_end: Floats) -> tuple[Ints, Floats, Floats]:
+    """The panels of integrals from 0 to each of `until`: owner, beginning and end of each. They end at landmarks, and
+    at those of the second delay, which counts from the end."""
+    halves = 0.5 ** np.arange(1, _HALVINGS + 1)
+    relative = until[:, None] * np.concatenate([[0.0, 1.0], halves, 1 - halves])
+    marks = np.broadcast_to(landmarks, (len(until), len(landmarks)))
+    edges = np.concatenate([relative, marks, until[:, None] - from_end], axis=1)
+    edges = np.sort(np.clip(edges, 0.0, until[:, None]), axis=1)
+    owner, place = np.nonzero(edges[:, 1:] > edges[:, :-1])
+    return owner, edges[owner, place], edges[owner, place + 1]

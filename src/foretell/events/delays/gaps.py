@@ -1,0 +1,190 @@
+"""The probability of what a gap hides: that its absent positive steps happened and its negated ones did not (LOSING).
+
+A gap lies between two events present, or between an event present and the edge of the window. Hidden in it may be any
+of its steps, in the order of the pattern. Such a sequence weighs the product of its losses and the density of going
+through it, and the probability of the gap is the weight of the wanted sequence over that of all (decision 0015). Both
+ends of the gap are given. AYAC section 3 leaves out the second one, as `independent_gaps` does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.interpolate import PchipInterpolator
+
+from foretell.arrays import Floats
+from foretell.events.delays.densities import Density, LogValues, convolution, log_convolution, mixture
+from foretell.events.delays.distributions import DelayDistribution
+
+#: The points at which the probability within a window is tabulated where both ends of a match are lost.
+_ROOM_POINTS = 200
+
+
+@dataclass(frozen=True)
+class HiddenStep:
+    """A step that was not seen in a gap. A `wanted` one happened and was lost; one that is not, a negated step, did not
+    happen. `low` and `high` bound its distance from the event at which the gap begins."""
+
+    name: str
+    loss: float
+    wanted: bool
+    low: float = 0.0
+    high: float = math.inf
+
+
+@dataclass(frozen=True)
+class HiddenSteps:
+    """The hidden steps that follow `origin`, an event present, in their order, and the delays from each step straight
+    to each later one. Seen backwards from its end, the steps of a gap are in reverse order."""
+
+    origin: str
+    steps: tuple[HiddenStep, ...]
+    delays: Mapping[tuple[str, str], DelayDistribution]
+    until: float
+
+    # A place is 0 for the origin, and from 1 on that of a step.
+
+    @cached_property
+    def arrivals(self) -> list[Density | None]:
+        """By place, when a hidden step happened, by any way; None of the origin and of one that cannot be lost."""
+        found: list[Density | None] = [None]
+        for place, step in enumerate(self.steps, 1):
+            if step.loss == 0:
+                found.append(None)
+                continue
+            ways = [self.way(0, place)]
+            ways += [convolution(a, self.way(i, place), self.until) for i, a in enumerate(found) if a is not None]
+            found.append(mixture(ways).scaled(step.loss))
+        return found
+
+    @cached_property
+    def wanted(self) -> tuple[int, Density | None]:
+        """The place of the last wanted step, and when it happened after all wanted ones before it and no other step;
+        the origin and None where no step is wanted."""
+        last, when = 0, None
+        for place, step in enumerate(self.steps, 1):
+            if step.wanted:
+                way = self.way(last, place)
+                when = (way if when is None else convolution(when, way, self.until)).cut(step.low, step.high)
+                last, when = place, when.scaled(step.loss)
+        return last, when
+
+    def way(self, start: int, end: int) -> Density:
+        """The delay from one place straight to another, times the probability that no step between them comes."""
+        return self._way(start, self.steps[end - 1].name, end)
+
+    def way_out(self, start: int, end: str) -> Density:
+        """The same to the event present at the end of the gap."""
+        return self._way(start, end, len(self.steps) + 1)
+
+    def _way(self, start: int, name: str, end: int) -> Density:
+        return Density.of(self.delays[self._name(start), name]).scaled(self._none_between(start, end))
+
+    def log_rest(self, place: int) -> LogValues:
+        """The logarithm of the probability that none of the steps after a place comes within a time."""
+        later = range(place + 1, len(self.steps) + 1)
+        weights = [(self._none_between(place, to), self.delays[self._name(place), self._name(to)]) for to in later]
+
+        only = weights[0][-1] if len(weights) == 1 else None
+
+        def log_rest(time: Floats) -> Floats:
+            if only is not None:
+                return only.log_survival(time)  # exact far out in its tail
+            came = sum((weight * delay.cdf(time) for weight, delay in weights), np.zeros_like(time))
+            with np.errstate(divide="ignore"):
+                return np.asarray(np.log1p(-np.minimum(came, 1.0)), float)
+
+        return log_rest
+
+    def _none_between(self, start: int, end: int) -> float:
+        between = (self.delays[self._name(start), self._name(place)].share for place in range(start + 1, end))
+        return math.prod(1.0 - share for share in between)
+
+    def _name(self, place: int) -> str:
+        return self.steps[place - 1].name if place else self.origin
+
+    @property
+    def losable(self) -> bool:
+        return any(step.loss > 0 for step in self.steps)
+
+
+#: When a hidden step happened, and the delay from there to the end of the gap; None for the beginning of the gap.
+Way = tuple[Density | None, Density]
+
+
+def between_events(hidden: HiddenSteps, end: str) -> float | None:
+    """The probability of a gap between two events present, `until` apart; None where the delays permit no way."""
+    if not hidden.losable:
+        return 1.0  # a step that cannot be lost and was not seen did not happen
+    last, when = hidden.wanted
+    ways: list[Way] = [(None, hidden.way_out(0, end))]
+    ways += [(a, hidden.way_out(place, end)) for place, a in enumerate(hidden.arrivals) if a is not None]
+    log_atom, log_density = _log_weights([(when, hidden.way_out(last, end))], hidden.until)
+    log_atoms, log_densities = _log_weights(ways, hidden.until)
+    # A time that has a probability of its own outweighs all densities.
+    return _quotient(log_atom, log_atoms) if log_atoms > -math.inf else _quotient(log_density, log_densities)
+
+
+def at_edge(hidden: HiddenSteps) -> float | None:
+    """The probability of a gap between an event present and the edge of the window, `until` away."""
+    if not hidden.losable:
+        return 1.0
+    return _quotient(_log_wanted_within(hidden, hidden.until), _log_unseen(hidden))
+
+
+def at_both_edges(before: HiddenSteps, after: HiddenSteps) -> float | None:
+    """The probability of the gaps before the first and after the last event present, which share what the window leaves
+    (`until` of both): steps lost at both ends must fit into it together."""
+    first, when = before.wanted
+    if when is None or after.wanted[1] is None:
+        first_edge, last_edge = at_edge(before), at_edge(after)
+        return None if first_edge is None or last_edge is None else first_edge * last_edge
+    room = before.until
+    times = room * np.linspace(0.0, 1.0, _ROOM_POINTS + 1)[1:] ** 2
+    table = np.array([_log_wanted_within(after, float(time)) for time in times])
+    within = PchipInterpolator(np.log(times), np.maximum(table, -1e8))
+    rest = before.log_rest(first)
+
+    def log_fits(left: Floats) -> Floats:
+        found = within(np.log(np.clip(left, times[0], times[-1])))
+        return np.asarray(rest(left) + np.where(left > 0, found, -np.inf), float)
+
+    return _quotient(when.log_mass(room, log_fits), _log_unseen(before) + _log_unseen(after))
+
+
+def _log_wanted_within(hidden: HiddenSteps, time: float) -> float:
+    last, when = hidden.wanted
+    rest = hidden.log_rest(last)
+    return float(rest(np.array([time]))[0]) if when is None else when.log_mass(time, rest)
+
+
+def _log_unseen(hidden: HiddenSteps) -> float:
+    """The logarithm of the probability that no step was seen up to the edge."""
+    stops = [float(hidden.log_rest(0)(np.array([hidden.until]))[0])]
+    stops += [
+        arrival.log_mass(hidden.until, hidden.log_rest(place))
+        for place, arrival in enumerate(hidden.arrivals)
+        if arrival is not None
+    ]
+    return float(np.logaddexp.reduce(stops))
+
+
+def _log_weights(ways: list[Way], time: float) -> tuple[float, float]:
+    """The logarithms of the probability and of the density of arriving at this very time."""
+    atoms = [out.log_atom(time) if a is None else _log_atom_of_sum(a, out, time) for a, out in ways]
+    at = np.array([time])
+    logs = [(out.log_density(at) if a is None else log_convolution(a, out, at))[0] for a, out in ways]
+    return float(np.logaddexp.reduce(atoms)), float(np.logaddexp.reduce(logs))
+
+
+def _log_atom_of_sum(first: Density, second: Density, time: float) -> float:
+    sums = [p + q for at, p in first.atoms for to, q in second.atoms if at + to == time]
+    return float(np.logaddexp.reduce(sums or [-np.inf]))
+
+
+def _quotient(log_wanted: float, log_all: float) -> float | None:
+    return None if log_all == -math.inf else min(1.0, math.exp(log_wanted - log_all))

@@ -1,0 +1,134 @@
+"""The probability of a gap whose end comes regardless of what happened inside (SCORE INDEPENDENT), and the paper's own
+scores (SCORE PUBLISHED; AYAC section 3).
+
+Each positive step of the gap happens some delay after the one before it, each negated one some delay after the positive
+one before it. Each event is lost with its probability ε. The probability of the gap is
+
+    P(all positives happened and were lost, no negated one happened) / P(nothing was seen)
+
+Where nothing was seen, some first part of the positives may have happened and the chain stopped there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretell.arrays import Floats
+from foretell.events.delays.densities import Density, LogValues, convolution
+from foretell.events.delays.distributions import DelayDistribution
+
+
+@dataclass(frozen=True)
+class IndependentStep:
+    """A step that was not seen, its delay, and the probability that its event is lost. `low` and `high` bound the
+    distance from the beginning of the gap."""
+
+    delay: DelayDistribution
+    loss: float
+    low: float = 0.0
+    high: float = math.inf
+
+
+@dataclass(frozen=True)
+class Link:
+    """The way to one lost positive step, and the negated steps on that way."""
+
+    positive: IndependentStep
+    negated: tuple[IndependentStep, ...] = ()
+
+
+@dataclass(frozen=True)
+class IndependentGap:
+    """`negated` stand between the last positive step and the gap's end.
+
+    Seen backwards (from the first event present) the negated steps on the way to a positive one belong to it: where it
+    did not happen, there is nothing for them to follow, and they do not count.
+    """
+
+    length: float
+    links: tuple[Link, ...] = ()
+    negated: tuple[IndependentStep, ...] = ()
+    backwards: bool = False
+
+    def probability(self) -> float:
+        if not self.links and all(hidden.loss == 0 for hidden in self.negated):
+            return 1.0  # a step that cannot be lost and was not seen did not happen
+        happened = self._log_stops(unseen=False)[-1]
+        unseen = float(np.logaddexp.reduce(self._log_stops(unseen=True)))
+        return 0.0 if unseen == -math.inf else min(1.0, math.exp(happened - unseen))
+
+    def published(self) -> float:
+        """S^P = εF, S^N as above, S^PP with both delays from the beginning of the gap, N…NPN…N as a product."""
+        score = 1.0
+        for hidden in [n for link in self.links for n in link.negated] + list(self.negated):
+            came = float(hidden.delay.cdf(self._reach))
+            score *= (1 - came) / (hidden.loss * came + 1 - came) if hidden.loss > 0 else 1.0
+        in_order: LogValues | None = None  # how likely all positive steps so far have come by a time, in order
+        for link in self.links:
+            in_order = _cumulative(Density.of(link.positive.delay, in_order), self._reach)
+            score *= link.positive.loss
+        return score if in_order is None else score * math.exp(float(in_order(np.array([self._reach]))[0]))
+
+    @property
+    def _reach(self) -> float:
+        """The length of the gap, or where it has no end, the time by which every delay has passed."""
+        if np.isfinite(self.length):
+            return self.length
+        delays = [link.positive.delay for link in self.links] + [n.delay for n in self.negated]
+        return sum(delay.reach for delay in delays) or 1.0
+
+    def _log_stops(self, *, unseen: bool) -> list[float]:
+        """The logarithms of the probability that exactly the first k positive steps happened, all lost, for k from 0.
+
+        With `unseen` a negated step may have happened and been lost; without, it did not happen, and positive steps
+        keep to their bounds.
+        """
+        reach = self._reach
+        when: Density | None = None
+        stops = []
+        for link in self.links:
+            delay, quiet = link.positive.delay, _log_quiet(link.negated, unseen)
+            stops.append(_log_mass(when, reach, _sum(delay.log_survival, None if self.backwards else quiet)))
+            way = Density.of(delay, quiet).scaled(link.positive.loss)
+            when = way if when is None else convolution(when, way, reach)
+            if not unseen:
+                when = when.cut(link.positive.low, link.positive.high)
+        stops.append(_log_mass(when, reach, _log_quiet(self.negated, unseen)))
+        return stops
+
+
+def _log_mass(when: Density | None, reach: float, log_rest: LogValues) -> float:
+    return float(log_rest(np.array([reach]))[0]) if when is None else when.log_mass(reach, log_rest)
+
+
+def _sum(first: LogValues, second: LogValues | None) -> LogValues:
+    return first if second is None else lambda time: first(time) + second(time)
+
+
+def _log_quiet(negated: Sequence[IndependentStep], unseen: bool) -> LogValues:
+    """The logarithm of the probability that no negated step came within a time, or with `unseen` that none was seen."""
+
+    def log_quiet(time: Floats) -> Floats:
+        quiet = np.zeros_like(time)
+        for hidden in negated:
+            with np.errstate(divide="ignore"):
+                seen = np.log1p(-(1.0 - hidden.loss) * hidden.delay.cdf(time))
+            quiet = quiet + (seen if unseen and hidden.loss > 0 else hidden.delay.log_survival(time))
+        return quiet
+
+    return log_quiet
+
+
+def _cumulative(density: Density, until: float) -> LogValues:
+    """The logarithm of the probability of having come by a time, of times up to `until`."""
+
+    def log_cumulative(times: Floats) -> Floats:
+        flat = np.minimum(times.ravel(), until)
+        found = [density.log_mass(float(time), np.zeros_like) if time > 0 else density.log_atom(0.0) for time in flat]
+        return np.array(found, float).reshape(times.shape)
+
+    return log_cumulative

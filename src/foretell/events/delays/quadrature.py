@@ -1,0 +1,86 @@
+"""Many integrals at once, of functions that are given by their logarithms, so that no tail underflows.
+
+SciPy's `tanhsinh` does the same, but evaluates some 3,000 points for a panel on which 15 are enough here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from foretell.arrays import Floats, Ints
+
+#: The logarithm of a function at points; the first argument has the number of the integral of each point.
+LogFunction = Callable[[Ints, Floats], Floats]
+
+#: Gauss and Kronrod's rule of 7 and 15 points on -1..1.
+_HALF_NODES = np.array(
+    [
+        0.0,
+        0.20778495500789848,
+        0.40584515137739718,
+        0.58608723546769115,
+        0.74153118559939444,
+        0.86486442335976907,
+        0.94910791234275849,
+        0.99145537112081261,
+    ]
+)
+_HALF_KRONROD = np.array(
+    [
+        0.20948214108472782,
+        0.20443294007529889,
+        0.19035057806478542,
+        0.16900472663926791,
+        0.14065325971552592,
+        0.10479001032225019,
+        0.06309209262997856,
+        0.02293532201052922,
+    ]
+)
+_HALF_GAUSS = np.array(
+    [0.41795918367346940, 0.0, 0.38183005050511894, 0.0, 0.27970539148927664, 0.0, 0.12948496616886969, 0.0]
+)
+_NODES = np.concatenate([-_HALF_NODES[:0:-1], _HALF_NODES])
+_KRONROD = np.concatenate([_HALF_KRONROD[:0:-1], _HALF_KRONROD])
+_GAUSS = np.concatenate([_HALF_GAUSS[:0:-1], _HALF_GAUSS])
+
+#: The error of an integral relative to its value, and how often a panel may be halved.
+_TOLERANCE = 1e-8
+_MOST_ROUNDS = 60
+
+
+def log_integrals(log_f: LogFunction, owner: Ints, low: Floats, high: Floats, count: int) -> Floats:
+    """The logarithms of `count` integrals: each is the sum over its panels, from `low` to `high`.
+
+    >>> panels = np.zeros(2, np.int64), np.array([0.0, 1.0]), np.array([1.0, 1000.0])
+    >>> round(float(log_integrals(lambda owner, x: -x, *panels, 1)[0]), 9)
+    0.0
+    """
+    scale = np.full(count, -np.inf)
+    done = np.zeros(count)
+    for _ in range(_MOST_ROUNDS):
+        if not len(owner):
+            break
+        half = (high - low) / 2
+        points = (low + half)[:, None] + half[:, None] * _NODES
+        logs = log_f(np.broadcast_to(owner[:, None], points.shape), points)
+        # Values are relative to the largest one of their integral so far.
+        largest = scale.copy()
+        np.maximum.at(largest, owner, logs.max(axis=1))
+        with np.errstate(invalid="ignore"):
+            done *= np.where(np.isneginf(scale), 0.0, np.exp(scale - largest))
+            values = np.where(np.isneginf(logs), 0.0, np.exp(logs - largest[owner][:, None]))
+        scale = largest
+        whole = half * (values @ _KRONROD)
+        error = np.abs(whole - half * (values @ _GAUSS))
+        total = done + np.bincount(owner, whole, count)
+        split = (error > _TOLERANCE * total[owner]) & (half > 1e-14 * np.abs(high))
+        done += np.bincount(owner[~split], whole[~split], count)
+        owner, low, high = owner[split], low[split], high[split]
+        middle = (low + high) / 2
+        owner, low, high = np.tile(owner, 2), np.concatenate([low, middle]), np.concatenate([middle, high])
+    done += np.bincount(owner, np.zeros(len(owner)), count)
+    with np.errstate(divide="ignore"):
+        return np.log(done) + np.where(np.isneginf(scale), 0.0, scale)

@@ -1,0 +1,252 @@
+"""The gaps of a match some of whose events may be lost, and the probability of each (LOSING).
+
+A gap takes the score that the model permits: given both its ends where the model knows the delays from each of its
+steps straight to each later one, else regardless of its end (decision 0015).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
+
+from foretell.errors import InputError
+from foretell.events.delays.delay_model import DelayModel, delay_between
+from foretell.events.delays.distributions import DelayDistribution
+from foretell.events.delays.gaps import HiddenStep, HiddenSteps, at_both_edges, between_events
+from foretell.events.delays.independent_gaps import IndependentGap, IndependentStep, Link
+from foretell.language import tree
+from foretell.language.checked import CheckedSubscription
+from foretell.language.loss_rates import not_passed_over
+
+
+@dataclass(frozen=True)
+class PatternPlace:
+    """A place of the pattern in its order: a step, a negated step, or the events that an operator does not pass over.
+
+    `after` is the positive step before it, `before` the one after it. `bounds` are the earliest and the latest time of
+    a lost step; within a gap, its distance from the event at which that begins.
+    """
+
+    name: str
+    negated: bool
+    loss: float
+    after: str | None
+    before: str | None
+    operator: bool = False
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+
+
+def places(subscription: CheckedSubscription) -> tuple[PatternPlace, ...]:
+    """The places of a sequence of single steps, in order."""
+    loss, found = subscription.loss, list[PatternPlace]()
+    last: str | None = None
+    for part in pattern_parts(subscription):
+        name = step_name(part)
+        found += [PatternPlace(n.step.name, True, loss[n.step.name], last, name) for n in part.absent]
+        if (passing := not_passed_over(part)) is not None:
+            found.append(PatternPlace(passing, True, loss.get(passing, 0.0), last, name, operator=True))
+        found.append(PatternPlace(name, False, loss[name], last, None))
+        last = name
+    trailing = subscription.pattern.absent if isinstance(subscription.pattern, tree.Sequence) else ()
+    found += [PatternPlace(n.step.name, True, loss[n.step.name], last, None) for n in trailing]
+    following = pairwise([*(p.name for p in found if not p.negated), None])
+    nexts = dict(following)
+    return tuple(p if p.negated else replace(p, before=nexts[p.name]) for p in found)
+
+
+def pattern_parts(subscription: CheckedSubscription) -> tuple[tree.SequencePart, ...]:
+    pattern = subscription.pattern
+    return pattern.parts if isinstance(pattern, tree.Sequence) else (tree.SequencePart(pattern),)
+
+
+def step_name(part: tree.SequencePart) -> str:
+    assert isinstance(part.pattern, tree.Step)
+    return part.pattern.name
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The places between an event present at `origin` and one at `end`, a time `length` apart; without `end` up to the
+    edge of the window, `backwards` from the first event present, whose places are then in reverse order."""
+
+    origin: str
+    hidden: tuple[PatternPlace, ...]
+    length: float
+    model: DelayModel
+    end: str | None = None
+    backwards: bool = False
+
+    def hidden_steps(self) -> HiddenSteps | None:
+        """The arguments of the score of both ends; None where the model does not know all of them."""
+        for hidden in (self.hidden, tuple(p for p in self.hidden if self._counts(p))):
+            names = [self.origin, *(p.name for p in hidden), *([] if self.end is None else [self.end])]
+            delays = {(a, b): self._delay(a, b) for a, b in combinations(names, 2)}
+            known = {pair: delay for pair, delay in delays.items() if delay is not None}
+            if len(known) == len(delays):
+                steps = tuple(HiddenStep(p.name, p.loss, not p.negated, *p.bounds) for p in hidden)
+                return HiddenSteps(self.origin, steps, known, self._reach(known.values()))
+        return None
+
+    def learned(self) -> float | None:
+        """The probability by the counts of a history; None where the model has none of such gaps."""
+        ends = (None, self.origin) if self.backwards else (self.origin, self.end)
+        counts = self.model.gaps.get(ends)
+        hidden = {p.name: p for p in self.hidden}
+        if counts is None or any(self._counts(p) and p.name not in counts.hidden for p in self.hidden):
+            return None
+        places = [hidden.get(name) for name in counts.hidden]
+        wanted = [place is not None and not place.negated for place in places]
+        # A step that is not in this gap is a negated one that cannot be lost.
+        losses = [place.loss if place is not None else 0.0 for place in places]
+        return counts.probability(self.length, wanted, losses)
+
+    def _counts(self, place: PatternPlace) -> bool:
+        """Whether a place may hide an event. What a model does not know of operators is taken not to happen."""
+        return place.loss > 0 and not (place.operator and self._nearest_delay(place) is None)
+
+    def _reach(self, delays: Iterable[DelayDistribution]) -> float:
+        """The length of the gap, or where it has no end, the time by which every delay has passed."""
+        return self.length if math.isfinite(self.length) else sum(delay.reach for delay in delays) or 1.0
+
+    def _delay(self, start: str, end: str) -> DelayDistribution | None:
+        """The delay from one step straight to another, in the direction of the gap."""
+        if self.backwards:
+            return delay_between(self.model.before, end, start, self._place(end).before)
+        nearest = self._place(end).after if end != self.end else self._nearest_to_end
+        return delay_between(self.model.after, end, start, nearest)
+
+    def _place(self, name: str) -> PatternPlace:
+        return next(p for p in self.hidden if p.name == name)
+
+    @property
+    def _nearest_to_end(self) -> str:
+        """The positive step before the end."""
+        return next((p.name for p in reversed(self.hidden) if not p.negated), self.origin)
+
+    def _nearest_delay(self, place: PatternPlace) -> DelayDistribution | None:
+        """The delay from the positive step before a place, or to the one after it for a lost step seen backwards and
+        what comes before the first step."""
+        if self.backwards and (not place.negated or place.after is None):
+            return delay_between(self.model.before, place.name, place.before or "", place.before)
+        return delay_between(self.model.after, place.name, place.after or "", place.after)
+
+    def independent(self) -> IndependentGap | None:
+        """The arguments of the other scores; None where the model does not know all of them."""
+        links: list[Link] = []
+        negated: list[IndependentStep] = []
+        for place in self.hidden:
+            delay = self._nearest_delay(place)
+            if delay is None:
+                if self._counts(place):
+                    return None
+                continue
+            step = IndependentStep(delay, place.loss, *place.bounds)
+            if place.negated:
+                negated.append(step)
+            else:
+                links.append(Link(step, tuple(negated)))
+                negated = []
+        return IndependentGap(self.length, tuple(links), tuple(negated), self.backwards)
+
+    def check(self, statement: str) -> None:
+        """Raises InputError where the model permits no score."""
+        ends = (None, self.origin) if self.backwards else (self.origin, self.end)
+        if ends in self.model.gaps or self.hidden_steps() is not None or self.independent() is not None:
+            return
+        place = next(p for p in filter(self._counts, self.hidden) if self._nearest_delay(p) is None)
+        side = "before" if self.backwards and (not place.negated or place.after is None) else "after"
+        raise InputError(
+            "no-delay",
+            f"subscription '{statement}': LOSING needs the delay of '{place.name}' ({side} its neighbour), "
+            "and no model has it",
+            hint=f'pass a model with {{"subscriptions": {{"{statement}": {{"{side}": '
+            f'{{"{place.name}": {{"distribution": "exponential", "mean": 60, "share": 1}}}}}}}}}}',
+        )
+
+    @property
+    def losable(self) -> bool:
+        return any(map(self._counts, self.hidden))
+
+
+#: A probability and the score that it is.
+Scored = tuple[float, tree.Score]
+
+
+def gap_probability(gap: Gap, score: tree.Score) -> Scored:
+    """The probability of a gap between two events present."""
+    if not gap.losable:
+        return 1.0, score
+    found = None
+    if score is tree.Score.BOTH_ENDS:
+        found = gap.learned()
+        if found is None and (hidden := gap.hidden_steps()) is not None:
+            found = between_events(hidden, gap.end or "")
+    return (found, score) if found is not None else _without_end([gap], score)
+
+
+def edge_probability(before: Gap, after: Gap, score: tree.Score) -> Scored:
+    """The probability of the gaps before the first and after the last event present."""
+    gaps = [gap for gap in (before, after) if gap.losable]
+    if not gaps:
+        return 1.0, score
+    if score is tree.Score.BOTH_ENDS:
+        learned = [gap.learned() for gap in gaps]
+        if None not in learned:
+            return math.prod(p for p in learned if p is not None), score
+        first, last = before.hidden_steps(), after.hidden_steps()
+        found = None if first is None or last is None else at_both_edges(first, last)
+        if found is not None:
+            return found, score
+    return _without_end(gaps, score)
+
+
+def _without_end(gaps: Sequence[Gap], score: tree.Score) -> Scored:
+    """The other scores."""
+    result, published = 1.0, score is tree.Score.PUBLISHED
+    for gap in gaps:
+        independent = gap.independent()
+        if independent is None:
+            return 0.0, score  # the history has no gap like it, and nothing else is known
+        result *= independent.published() if published else independent.probability()
+    return result, score if published else tree.Score.INDEPENDENT
+
+
+def gaps_of(
+    order: Sequence[PatternPlace], times: Mapping[str, float], room: float, model: DelayModel
+) -> tuple[tuple[Gap, Gap], list[Gap]]:
+    """The gaps of a match whose events are present at `times`: those at the edges, and those between events.
+
+    `order` has the places of the pattern; `room` is what its events leave of the window.
+    """
+    order = [p for p in order if not p.operator or (p.before in times and p.loss > 0)]
+    at = [number for number, place in enumerate(order) if place.name in times]
+    first, last = order[at[0]].name, order[at[-1]].name
+    between = list[Gap]()
+    for start, end in pairwise(at):
+        u, v = order[start].name, order[end].name
+        between.append(Gap(u, _later(order[start + 1 : end], times[u]), times[v] - times[u], model, end=v))
+    before = Gap(first, _earlier(order[: at[0]], times[first]), room, model, backwards=True)
+    after = Gap(last, _later(order[at[-1] + 1 :], times[last]), room, model)
+    return (before, after), between
+
+
+def _later(hidden: Sequence[PatternPlace], since: float) -> tuple[PatternPlace, ...]:
+    return tuple(replace(p, bounds=(p.bounds[0] - since, p.bounds[1] - since)) for p in hidden)
+
+
+def _earlier(hidden: Sequence[PatternPlace], until: float) -> tuple[PatternPlace, ...]:
+    return tuple(replace(p, bounds=(until - p.bounds[1], until - p.bounds[0])) for p in reversed(hidden))
+
+
+def possible_gaps(order: Sequence[PatternPlace], model: DelayModel, *, windowed: bool) -> Iterator[Gap]:
+    """Every gap that an estimate may have: for the check that the model knows its delays."""
+    positive = [p.name for p in order if not p.negated]
+    may_be_lost = {p.name for p in order if not p.negated and p.loss > 0 and (windowed or p.name != positive[-1])}
+    count = len(positive)
+    inner = [(*positive[: i + 1], *positive[j:]) for i, j in combinations(range(count), 2)]
+    for present in (*inner, *(positive[i:] for i in range(count)), *(positive[: i + 1] for i in range(count))):
+        if set(positive) - may_be_lost <= set(present):
+            edges, between = gaps_of(order, dict.fromkeys(present, 0.0), math.inf, model)
+            yield from (*edges, *between)

@@ -1,0 +1,108 @@
+"""AFTER MATCH where some matches are estimates: which are reported, and which are withdrawn later.
+
+Certain matches are taken first, and an estimate only from what they leave. In a stream an estimate may come before the
+certain match that takes its events: then it is reported, and withdrawn with that match. The same holds where a lost
+step is seen just outside its gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from foretell.events.event import OrderKey
+from foretell.reference.lane import PlacedEvent
+from foretell.reference.lost_events import without
+from foretell.reference.matches import Match, ReferenceMatcher, after_match, removes
+
+
+@dataclass(frozen=True)
+class Withdrawal:
+    """An estimate that was reported, and when and by which event it was withdrawn."""
+
+    match: Match
+    time: int | float
+    key: OrderKey
+
+
+def reported(matcher: ReferenceMatcher, matches: Iterable[Match]) -> tuple[list[Match], list[Withdrawal]]:
+    """The matches that are reported, and those of them that are withdrawn. They come in the order of `taking_order`."""
+    subscription, lane = matcher.subscription, matcher.lane
+    after = subscription.tree.after
+    uncertain = list[Match]()
+    certain = list[Match]()
+    for match in matches:
+        (uncertain if _is_estimate(match) else certain).append(match)
+    taken = after_match(certain, after, lane, subscription.positive)
+    estimates, withdrawn = list[Match](), list[Withdrawal]()
+    for estimate in uncertain:
+        rivals = [m for m in taken if removes(m, estimate, after, lane) or _has_all_of(m, estimate)]
+        valid = [e for e in estimates if not _is_withdrawn(e, estimate, withdrawn)]
+        ends = [Withdrawal(estimate, m.end, m.completed_by) for m in rivals]
+        ends += [Withdrawal(estimate, at.event.end, at.event.key) for at in _seen_later(matcher, estimate)]
+        if any(w.key <= estimate.completed_by for w in ends) or _seen_before_window(matcher, estimate):
+            continue
+        if any(removes(e, estimate, after, lane) for e in valid):
+            continue
+        estimates.append(estimate)
+        withdrawn += sorted(ends, key=lambda w: w.key)[:1]
+    return sorted([*taken, *estimates], key=matcher.taking_order), withdrawn
+
+
+def _is_estimate(match: Match) -> bool:
+    return bool(match.lost) or match.probability < 1.0
+
+
+def _has_all_of(certain: Match, estimate: Match) -> bool:
+    return set(estimate.identity) <= set(certain.identity)
+
+
+def _is_withdrawn(earlier: Match, estimate: Match, withdrawn: list[Withdrawal]) -> bool:
+    """Whether an earlier estimate was withdrawn before another one is known."""
+    return any(w.match is earlier and w.key <= estimate.completed_by for w in withdrawn)
+
+
+def _seen_later(matcher: ReferenceMatcher, match: Match) -> Iterator[PlacedEvent]:
+    """For each lost step that follows an event present, the event after its gap that shows that it was not lost: it
+    comes at most a window later, and before another event that it could follow."""
+    positive, window = matcher.subscription.positive, matcher.subscription.within
+    present = {b.step: b.at for b in match.bound}
+    for place, step in enumerate(positive):
+        earlier = [s for s in positive[:place] if s in present]
+        if step not in match.lost or not earlier:
+            continue
+        end = next((present[s] for s in positive[place:] if s in present), None)
+        until = match.end if end is None else end.event.end
+        trial = _with_negated(matcher, match.lost | {earlier[-1]})
+        for at in matcher.lane.after(end or match.last):
+            if window is not None and at.event.end > until + window:
+                break
+            if at.event.end > until and trial.would_do(step, match, at):
+                yield at
+                break
+            if trial.would_do(earlier[-1], match, at):
+                break
+
+
+def _seen_before_window(matcher: ReferenceMatcher, match: Match) -> bool:
+    """Whether a lost first step was seen before its window, at most a window earlier, and after every other event that
+    could follow it: then the match's first event has come late, and nothing was lost."""
+    positive, window = matcher.subscription.positive, matcher.subscription.within
+    first = match.bound[0].step
+    step = positive[positive.index(first) - 1] if first != positive[0] else None
+    if step is None or window is None:
+        return False
+    trial = _with_negated(matcher, match.lost | {first})
+    for at in reversed([e for e in matcher.lane.events if matcher.lane.follows(match.first, e)]):
+        if at.event.end < match.last.event.end - 2 * window:
+            break
+        if trial.would_do(step, match, at):
+            return True
+        if trial.would_do(first, match, at):
+            break
+    return False
+
+
+def _with_negated(matcher: ReferenceMatcher, steps: frozenset[str]) -> ReferenceMatcher:
+    """The matcher with these steps as negated ones, whose variables compare."""
+    return replace(matcher, subscription=without(matcher.subscription, steps))
