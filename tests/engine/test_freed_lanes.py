@@ -132,7 +132,9 @@ def test_a_hundred_million_keys() -> None:
 
 @pytest.mark.soak
 def test_a_hundred_million_keys_that_stay() -> None:
-    engine = Engine(f"{STREAM} SUBSCRIBE m FROM s PER k {LASTING['without a window']};", limits=ft.Limits(memory="1 GiB"))
+    engine = Engine(
+        f"{STREAM} SUBSCRIBE m FROM s PER k {LASTING['without a window']};", limits=ft.Limits(memory="1 GiB")
+    )
     with pytest.raises(ft.ForetellError) as caught:
         for first, stop in pairwise(range(0, 100_000_001, 500_000)):
             engine.push("s", events(first, stop))

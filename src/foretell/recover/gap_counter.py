@@ -9,7 +9,6 @@ and window.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -21,6 +20,7 @@ from foretell.events.delays.gap_counts import BINS, GapCounts, bin_of
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.gap_statements import LENGTH, gap_statement
+from foretell.records import record
 
 #: Runs a statement over the history: its notifications as a flat table.
 Runner = Callable[[tree.Subscription], pa.Table]
@@ -30,7 +30,7 @@ Runner = Callable[[tree.Subscription], pa.Table]
 _EVENTS_AT_ONCE = 20_000
 
 
-@dataclass(frozen=True)
+@record
 class GapCounter:
     """`complete` says that the history has lost nothing; else it has lost what LOSING and LOSS say."""
 
@@ -100,7 +100,7 @@ def _up_to_each_bin(place: Ints, bins: Ints, count: int) -> Ints:
     return np.cumsum(cells.reshape(count, BINS), axis=1)
 
 
-@dataclass(frozen=True)
+@record
 class Found:
     """Matches of a gap statement. `names` identify the first and the last event of each, with the lane."""
 

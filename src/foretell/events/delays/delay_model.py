@@ -14,12 +14,13 @@ positive step after it. The share of a delay is that of the cases in which none 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from foretell.errors import InputError
 from foretell.events.delays.distributions import DelayDistribution
 from foretell.events.delays.gap_counts import GapCounts
 from foretell.events.ingest.scalar_parsing import display_value
+from foretell.records import record
 
 #: In place of the other step's name: the nearest positive step.
 NEAREST = ""
@@ -31,7 +32,7 @@ Delays = Mapping[str, Mapping[str, DelayDistribution]]
 GapEnds = tuple[str | None, str | None]
 
 
-@dataclass(frozen=True)
+@record
 class DelayModel:
     after: Delays = field(default_factory=dict)
     before: Delays = field(default_factory=dict)

@@ -7,7 +7,6 @@ quantiles of both delays and geometrically towards both ends.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -16,6 +15,7 @@ from scipy.interpolate import PchipInterpolator
 from foretell.arrays import Floats, Ints
 from foretell.events.delays.distributions import DelayDistribution
 from foretell.events.delays.quadrature import log_integrals
+from foretell.records import record
 
 LogValues: TypeAlias = Callable[[Floats], Floats]
 
@@ -29,7 +29,7 @@ _POINTS = 16
 _NOTHING = -1e8
 
 
-@dataclass(frozen=True)
+@record
 class Density:
     """When something happens, in time from 0: `atoms` are times with the logarithms of their probabilities;
     `landmarks` are times between which `log_density` changes little."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
@@ -23,6 +22,7 @@ from numpy.typing import ArrayLike
 from foretell.arrays import Floats
 from foretell.errors import InputError, suggestion
 from foretell.events.ingest.scalar_parsing import display_value
+from foretell.records import record
 
 Function: TypeAlias = Callable[[Floats], Floats]
 
@@ -35,7 +35,7 @@ _QUANTILES: Floats = np.concatenate(
 )
 
 
-@dataclass(frozen=True)
+@record
 class Law:
     """The distribution of a delay that does come: functions of an array of times of at least 0.
 
@@ -52,7 +52,7 @@ class Law:
     atom: tuple[float, float] | None = None
 
 
-@dataclass(frozen=True)
+@record
 class DelayDistribution:
     """`cdf(t)` is the probability that the event comes within t. `reach` is the time after which it practically never
     comes."""

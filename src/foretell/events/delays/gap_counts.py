@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import chain, combinations
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from foretell.arrays import Floats, Ints
 from foretell.errors import InputError
+from foretell.records import record
 
 #: Lengths are counted in so many bins for each factor of ten; the first has those of 0, too.
 BINS_PER_DECADE = 8
@@ -39,7 +40,7 @@ def bin_of(length: Floats) -> Ints:
     return np.asarray(np.clip(np.nan_to_num(place, neginf=0), 0, BINS - 1), np.int64)
 
 
-@dataclass(frozen=True)
+@record
 class GapCounts:
     """`hidden` are the steps that may be hidden; `loss` is how likely the history lost an event of each."""
 

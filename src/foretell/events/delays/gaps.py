@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -19,12 +18,13 @@ from scipy.interpolate import PchipInterpolator
 from foretell.arrays import Floats
 from foretell.events.delays.densities import Density, LogValues, convolution, log_convolution, mixture
 from foretell.events.delays.distributions import DelayDistribution
+from foretell.records import record
 
 #: The points at which the probability within a window is tabulated where both ends of a match are lost.
 _ROOM_POINTS = 200
 
 
-@dataclass(frozen=True)
+@record
 class HiddenStep:
     """A step that was not seen in a gap. A `wanted` one happened and was lost; one that is not, a negated step, did not
     happen. `low` and `high` bound its distance from the event at which the gap begins."""
@@ -36,7 +36,7 @@ class HiddenStep:
     high: float = math.inf
 
 
-@dataclass(frozen=True)
+@record
 class HiddenSteps:
     """The hidden steps that follow `origin`, an event present, in their order, and the delays from each step straight
     to each later one. Seen backwards from its end, the steps of a gap are in reverse order."""

@@ -13,16 +13,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from foretell.arrays import Floats
 from foretell.events.delays.densities import Density, LogValues, convolution
 from foretell.events.delays.distributions import DelayDistribution
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class IndependentStep:
     """A step that was not seen, its delay, and the probability that its event is lost. `low` and `high` bound the
     distance from the beginning of the gap."""
@@ -33,7 +33,7 @@ class IndependentStep:
     high: float = math.inf
 
 
-@dataclass(frozen=True)
+@record
 class Link:
     """The way to one lost positive step, and the negated steps on that way."""
 
@@ -41,7 +41,7 @@ class Link:
     negated: tuple[IndependentStep, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class IndependentGap:
     """`negated` stand between the last positive step and the gap's end.
 
