@@ -179,7 +179,7 @@ class _PublicCall:
 def _polars() -> Iterator[BenchResult]:
     """The workloads that polars can say, by processor time."""
     for name, (seconds, matches) in polars_seconds(EVENTS).items():
-        yield BenchResult("engine", f"{name}: polars", EVENTS, seconds, EVENTS / seconds, matches)
+        yield BenchResult("engine", name, EVENTS, seconds, EVENTS / seconds, matches)
 
 
 def _live(workload: Workload, table: pa.Table) -> Iterator[BenchResult]:

@@ -85,8 +85,7 @@ class SubscriptionRuntime:
             found = found.filter(longest_by_start(found))
         results = self._results(post_filter(found), order)
         if self.rows is not None:
-            rows = self.rows
-            return replace(results, intervals=_row_intervals(results), row_ids=rows.row_ids, row_since=rows.row_since)
+            return replace(results, intervals=_row_intervals(results), rows=self.rows.indexed)
         return self._selected(results, now, order, live) if self.selection.selects else results
 
     def forget(self, oldest: int) -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -56,6 +57,15 @@ class NotificationChunk:
             batches[number] = batches[number].slice(begin, int(row[own[-1]]) + 1 - begin if len(own) else 0)
             rows[own] -= begin
         return NotificationChunk(batches, BatchPlaces(batch, rows))
+
+    def expanded(self) -> Iterator[NotificationChunk]:
+        """The same notifications, one in each row of the columns, a limited number at once."""
+        if self.places is not None or self.batches[0].rows is None:
+            yield self
+            return
+        for first in range(0, len(self), CHUNK_LINES):
+            part = self.batches[0].slice(first, min(CHUNK_LINES, len(self) - first))
+            yield NotificationChunk([part.expanded()])
 
     def only(self, is_wanted: Callable[[NotificationBatch], bool]) -> NotificationChunk | None:
         """The notifications of some batches; None where there are none."""
@@ -166,7 +176,7 @@ class LazyNotifications(Sequence[Notification]):
     def decode(self) -> Iterator[Notification]:
         """Objects of all notifications."""
         for chunk in self.chunks:
-            decoded = [_decode(batch) for batch in chunk.batches]
+            decoded = [_decode(batch.expanded()) for batch in chunk.batches]
             if chunk.places is None:
                 yield from decoded[0]
             else:
@@ -182,7 +192,7 @@ class LazyNotifications(Sequence[Notification]):
 
     def tables(self, of: Callable[[NotificationBatch], pa.Table]) -> Iterator[pa.Table]:
         """The tables that a function makes of batches, in the order of the notifications."""
-        for chunk in self.chunks:
+        for chunk in chain.from_iterable(chunk.expanded() for chunk in self.chunks):
             whole = _as_one(chunk)
             yield of(whole) if whole is not None else _interleaved(chunk, [of(batch) for batch in chunk.batches])
 
@@ -235,7 +245,7 @@ def _interleaved(chunk: NotificationChunk, tables: Sequence[pa.Table]) -> pa.Tab
 
 def _lines(chunk: NotificationChunk) -> Iterator[bytes]:
     try:
-        texts = [line_texts(batch) for batch in chunk.batches]
+        texts = [line_texts(batch.expanded()) for batch in chunk.batches]
         whole = texts[0] if chunk.places is None else pa.concat_arrays(texts).take(chunk.rows)
         yield _joined_lines(whole)
     except pa.ArrowCapacityError:  # longer than the texts of a column may be

@@ -190,6 +190,8 @@ class EventBuffer:
 
     def order(self, positions: Ints) -> Ints:
         depth = max(segment.order.shape[1] for segment in self.segments)
+        if depth == 1:  # taking numbers is ten times as fast as taking rows
+            return self.values(lambda segment: segment.order[:, 0], positions).reshape(-1, 1)
         return self.values(lambda segment: deepened(segment.order, depth), positions)
 
     def gather(self, of: Callable[[EventColumns], Column | None], positions: Ints) -> Column | None:

@@ -157,6 +157,17 @@ class MatchBatch:
             return chained_events(self.raw, step, match)
         return self.bound.events_of_step(step, match)
 
+    def sequence(self) -> list[Ints] | None:
+        """The position of each step's event, where every match has exactly one of each, in the order of the steps; else
+        None."""
+        columns: list[Ints] = []
+        for step in range(len(self.plan.positions)):
+            column = self._known_position(step)
+            if column is None or (column <= (columns[-1] if columns else -1)).any():
+                return None
+            columns.append(column)
+        return columns
+
     def _known_position(self, step: int) -> Ints | None:
         """The position of a step's event, -1 without one; None if the step may have several."""
         position = self.plan.positions[step]
