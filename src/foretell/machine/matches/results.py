@@ -41,7 +41,8 @@ _RESULT_BYTES = 16
 class ResultBatch:
     """Matches or, with `forecasts`, forecasts of one subscription or of one row of a template.
 
-    `order` has the place of each result in the order of all events (see `machine.input.event_order`). `matches` is None
+    `places` are those of the results in the order of all events, where these are not those of their last events.
+    `matches` is None
     where there are no events: for absences, and for forecasts of lanes without a partial match. `bindings` are the
     RETURN columns, or the variables. If one executor serves all `rows` of a template, `intervals` has those that each
     match belongs to; otherwise `id` is the id of the row.
@@ -52,7 +53,7 @@ class ResultBatch:
     lane: Ints
     start: NDArray[Any]
     end: NDArray[Any]
-    order: Ints
+    places: Ints | None
     bindings: Mapping[str, Column]
     keys: LaneKeys
     id: Scalar
@@ -109,6 +110,14 @@ class ResultBatch:
     def id_of(self, row: int) -> Scalar:
         return self.id if row < 0 or self.rows is None else self.rows.ids[row]
 
+    @property
+    def order(self) -> Ints:
+        """The place of each result in the order of all events (see `machine.input.event_order`)."""
+        if self.places is not None:
+            return self.places
+        assert self.matches is not None
+        return self.matches.buffer.order(self.matches.last)
+
     def filter(self, keep: Flags) -> ResultBatch:
         forecasts = self.forecasts
         return replace(
@@ -117,7 +126,7 @@ class ResultBatch:
             lane=self.lane[keep],
             start=self.start[keep],
             end=self.end[keep],
-            order=self.order[keep],
+            places=None if self.places is None else self.places[keep],
             bindings={name: column.take(keep) for name, column in self.bindings.items()},
             intervals=None if self.intervals is None else self.intervals[keep],
             forecasts=None if forecasts is None else replace(forecasts, probability=forecasts.probability[keep]),
@@ -126,7 +135,9 @@ class ResultBatch:
     def without_buffer(self) -> ResultBatch:
         """The results without the events that they refer to: enough for the statements that read them."""
         matches = self.matches
-        return self if matches is None else replace(self, matches=replace(matches, buffer=EventBuffer()))
+        if matches is None:
+            return self
+        return replace(self, places=self.order, matches=replace(matches, buffer=EventBuffer()))
 
     def texts(self, registers: Iterable[int]) -> Iterator[Ints]:
         """The codes of all texts; these registers have some."""
@@ -243,7 +254,7 @@ def joined_results(parts: list[ResultBatch], buffer: EventBuffer) -> ResultBatch
         lane=np.concatenate([p.lane for p in parts]),
         start=np.concatenate([p.start for p in parts]),
         end=np.concatenate([p.end for p in parts]),
-        order=np.concatenate([deepened(p.order, max(q.order.shape[1] for q in parts)) for p in parts]),
+        places=np.concatenate([deepened(p.order, max(q.order.shape[1] for q in parts)) for p in parts]),
         bindings={
             name: concatenate_columns([part.bindings[name] for part in parts], column.kind)
             for name, column in parts[-1].bindings.items()

@@ -116,7 +116,7 @@ class ForecastEmitter:
             lane=runs.lane,
             start=runs.start,
             end=buffer.times(furthest.position),
-            order=buffer.order(furthest.position),
+            places=None,
             bindings={name: _first_bound(values, runs) for name, values in plan.bindings.items()},
             probability=probability,
         )
@@ -129,7 +129,7 @@ class ForecastEmitter:
             lane=segment.lane[rows],
             start=times,
             end=times,
-            order=segment.order[rows],
+            places=segment.order[rows],
             bindings={
                 variable: Column(kind, np.zeros(len(rows), np.int64), np.ones(len(rows), np.bool_))
                 for variable, kind in self.member.schema.variables.items()
@@ -144,7 +144,7 @@ class ForecastEmitter:
         lane: Ints,
         start: NDArray[Any],
         end: NDArray[Any],
-        order: Ints,
+        places: Ints | None,
         bindings: dict[str, Column],
         probability: Floats,
     ) -> ResultBatch:
@@ -156,7 +156,7 @@ class ForecastEmitter:
             lane=lane,
             start=start,
             end=end,
-            order=order,
+            places=places,
             bindings=bindings,
             keys=member.stream.keys,
             id=member.id,
