@@ -264,7 +264,7 @@ class StringDictionary(Texts):
             coded = plain.dictionary_encode()
             encoded, known = coded.indices, self._codes_of(coded.dictionary.to_pylist())
         if encoded.null_count == 0 and known.missing is None:
-            return known.codes[numpy_of(encoded)], no_nulls(len(encoded))
+            return known.codes.take(numpy_of(encoded)), no_nulls(len(encoded))
         indices = np.where(nulls_of(encoded), len(known.codes) - 1, numpy_of(encoded))
         missing = np.arange(len(known.codes)) == len(known.codes) - 1 if known.missing is None else known.missing
         return known.codes[indices], missing[indices]

@@ -16,7 +16,15 @@ from foretell.events.types import Type
 from foretell.filter.column import Column, as_float, constant, dtype_of, may_be_null, null_constant
 from foretell.filter.evaluate import mathematics, numbers, texts
 from foretell.filter.evaluate.calendar_fields import calendar_field
-from foretell.filter.evaluate.logic import COMPARISONS, compare, conjunction, disjunction, negated_if, negation
+from foretell.filter.evaluate.logic import (
+    COMPARISONS,
+    compare,
+    conjunction,
+    disjunction,
+    flags_of,
+    negated_if,
+    negation,
+)
 from foretell.filter.evaluate.times import time_arithmetic
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.language import tree
@@ -41,7 +49,7 @@ def evaluate(expression: Expression, resolve: LeafResolver, strings: StringDicti
 def truth(condition: Expression, resolve: LeafResolver, strings: StringDictionary, count: int) -> Flags:
     """The rows, out of `count`, in which a condition is true: neither false nor NULL."""
     column = _value(condition, resolve, strings)
-    true = column.values if column.values.dtype == np.bool_ else column.values != 0
+    true = flags_of(column.values)
     if may_be_null(column.nulls):
         true = true & ~column.nulls
     return true if len(true) == count else np.full(count, true)

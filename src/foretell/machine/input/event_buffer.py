@@ -173,7 +173,7 @@ class EventBuffer:
         if not len(last):
             return EventBuffer(self.segments[:-1]).values(of, positions)
         # Most positions are in the last segment: look all up there, then correct the earlier ones.
-        values = of(last).take(last.rows(np.maximum(positions, last.base)), axis=0)
+        values = of(last).take(last.rows(positions), axis=0, mode="clip")
         earlier = np.flatnonzero(positions < last.base)
         bases = [segment.base for segment in self.segments]
         inside = np.searchsorted(bases, positions[earlier], side="right") - 1

@@ -61,13 +61,14 @@ class NotificationIndex:
     batch: Ints
     result: Ints
     row: Ints
+    every: bool = False  # whether they are all results, one batch after the other
 
     @classmethod
     def of_results(cls, batches: Sequence[ResultBatch]) -> NotificationIndex:
         """Of results that belong to several rows of a template only one each, without a row."""
         batch = np.repeat(np.arange(len(batches)), list(map(len, batches)))
         result = _concatenate([np.arange(len(results)) for results in batches])
-        return cls(batches, batch, result, np.full(len(batch), -1, np.int64))
+        return cls(batches, batch, result, np.full(len(batch), -1, np.int64), every=True)
 
     def with_rows(self) -> NotificationIndex:
         """A notification for each row of a template that a result belongs to, in the order of the rows' ids."""
@@ -116,6 +117,11 @@ class NotificationIndex:
         """The number of each notification's result among the results of all batches."""
         return np.cumsum([0, *map(len, self.batches)])[self.batch] + self.result
 
+    def _of_each(self, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """The value of each notification's result; the parts are those of batches."""
+        values = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return values if self.every else values[self.at]
+
     def order(self, before: Sequence[NDArray[Any]]) -> Ints:
         """By the given columns, then by the positions of events, their steps, ids and keys.
 
@@ -139,12 +145,12 @@ class NotificationIndex:
         known = [sequence for sequence in sequences if sequence is not None]
         if len(known) < len(sequences) or len(set(map(len, known))) != 1:
             return None
-        return [_concatenate(columns)[self.at] for columns in zip(*known, strict=True)]
+        return [self._of_each(columns) for columns in zip(*known, strict=True)]
 
     def _first_events(self) -> Ints:
         """The position of each match's first event; -1 for results without events."""
         firsts = [np.full(len(b), -1, np.int64) if b.matches is None else b.matches.first for b in self.batches]
-        return _concatenate(firsts)[self.at]
+        return self._of_each(firsts)
 
     def _event_ranges(self) -> EventRanges:
         """The events of these notifications' matches, which are gathered of no others."""
@@ -159,7 +165,7 @@ class NotificationIndex:
         return EventRanges(begin, end, _concatenate([b.position for b in bound]), _concatenate([b.step for b in bound]))
 
     def ends(self) -> NDArray[Any]:
-        return _comparable([batch.end for batch in self.batches])[self.at]
+        return self._of_each(_comparable([batch.end for batch in self.batches]))
 
     def subscription_ranks(self) -> Ints:
         return _ranks([batch.schema.name for batch in self.batches])[self.batch]
@@ -193,8 +199,8 @@ def _ranks(values: Sequence[Any]) -> Ints:
     return np.array([rank[value] for value in values], np.int64)
 
 
-def _comparable(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def _comparable(parts: Sequence[NDArray[Any]]) -> Sequence[NDArray[Any]]:
     """Times as they are; mixed INT and FLOAT times as ranks, because not every INT is a FLOAT."""
     if len({part.dtype for part in parts}) > 1:
-        return _ranks([time for part in parts for time in part.tolist()])
-    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+        return [_ranks([time for part in parts for time in part.tolist()])]
+    return parts
