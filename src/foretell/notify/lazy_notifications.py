@@ -27,6 +27,9 @@ from foretell.notify.row_encoder import common_time_type, to_json, to_table
 CHUNK_ROWS = 4096
 CHUNK_LINES = 65_536
 
+#: Notifications of one batch that follow one another, on average, from which on it is quicker to leave them in place.
+LONG_RUN = 64
+
 
 class BatchPlaces(NamedTuple):
     """Of each notification its batch and its row there; the rows of a batch ascend."""
@@ -237,7 +240,14 @@ def _as_one(chunk: NotificationChunk) -> NotificationBatch | None:
 
 
 def _interleaved(chunk: NotificationChunk, tables: Sequence[pa.Table]) -> pa.Table:
-    return take_rows(pa.concat_tables(tables), chunk.rows)
+    assert chunk.places is not None
+    batch, row = chunk.places
+    ends = np.append(np.flatnonzero(batch[1:] != batch[:-1]) + 1, len(batch))
+    if LONG_RUN * len(ends) > len(batch):
+        return take_rows(pa.concat_tables(tables), chunk.rows)
+    starts = np.append(0, ends[:-1])
+    runs = zip(batch[starts].tolist(), row[starts].tolist(), (ends - starts).tolist(), strict=True)
+    return pa.concat_tables([tables[number].slice(first, count) for number, first, count in runs])
 
 
 # ── JSON lines ──

@@ -57,7 +57,7 @@ class MatchRows:
         return taken.append_column("id", self._ids(rows[cut]))
 
     def _ids(self, rows: Ints) -> ArrowArray:
-        if len(self.indexed.ids) > len(rows) and self.indexed not in _IDS:
+        if len(self.indexed.ids) > self.ends[-1] and self.indexed not in _IDS:
             used, which = distinct(rows)
             return typed_values(self.indexed.ids[used].tolist(), self.kind).take(arrow_of(which))
         if self.indexed not in _IDS:

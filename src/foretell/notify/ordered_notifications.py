@@ -9,7 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from foretell.events.notification import Notification
-from foretell.machine.matches.notification_order import NotificationIndex, follow_one_another, notification_order, result_order
+from foretell.machine.matches.notification_order import (
+    NotificationIndex,
+    follow_one_another,
+    notification_order,
+    result_order,
+)
 from foretell.machine.matches.results import ResultBatch
 from foretell.notify.arrow_encoder import encode_results
 from foretell.notify.lazy_notifications import BatchPlaces, LazyNotifications, NotificationChunk

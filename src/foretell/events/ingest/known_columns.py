@@ -38,6 +38,6 @@ class KnownColumns:
         self.span: TimeSpan | None = None
 
     def add_rows_of(self, other: KnownColumns, first: int, stop: int) -> None:
-        """What is known of other columns holds for their rows from `first` to `stop`, whose span is yet to be known."""
+        """Adds the rows of other columns from `first` to `stop`. Their span is not known yet."""
         self.numbers |= {name: values[first:stop] for name, values in other.numbers.items()}
         self.texts |= {name: texts.slice(first, stop - first) for name, texts in other.texts.items()}

@@ -28,7 +28,8 @@ from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.kernels import general, layout, lockstep, longest, strict
 from foretell.machine.kernels.held import Held
-from foretell.machine.kernels.structs import Batch, Nodes, Output, ProbeArrays
+from foretell.machine.kernels.probe import NOTHING
+from foretell.machine.kernels.structs import Batch, KnownLanes, Nodes, Output, ProbeArrays
 from foretell.machine.matches.exclusions import NO_EXCLUSION
 from foretell.machine.matches.longest import LiveStarts
 from foretell.machine.observe.observer import Probe
@@ -73,6 +74,7 @@ class NfaExecutor:
     def _prepare(self) -> None:
         """Makes what depends on the NFA alone."""
         self._furthest = new_output(0, self.nfa.finals)  # what a batch shows to the observer, until the next
+        self._known = self._no_known_lanes = self._new_known_lanes(0)
         self._reverse_scan = ReverseScan(self.nfa)
         self._tables = Held(self.nfa.tables)
         self._extent = extent_of(self.nfa)
@@ -163,6 +165,7 @@ class NfaExecutor:
     ) -> int:
         extent = self._extent
         pool = self.pool
+        self._known.call[0] += 1
         unobserved = first, stop, self._tables, batch, pool.held, self.output.held
         if self.nfa.kernel.kernel.value is Kernel.LONGEST:
             return int(kernel_for(longest.run_longest, extent)(*unobserved, self.undecided))
@@ -197,10 +200,34 @@ class NfaExecutor:
             amounts=probe.amounts,
             furthest=self._furthest,
             counters=np.zeros(layout.COUNTERS, np.int64),
+            entries=np.full(rows, -1),
+            known=self._known_lanes(probe),
             part_words=np.zeros((rows, probe.part_bits.shape[1]), np.uint64),
             part_bits=probe.part_bits,
             exclusion=self.exclusion,
             position_slots=np.array(self.nfa.positions, np.uint64),
+        )
+
+    def _known_lanes(self, probe: Probe) -> KnownLanes:
+        """What the probe has seen of lanes. Under `,` each event changes the runs; others than events change them where
+        an instant ends or AFTER MATCH excludes; and where values tell runs apart they are not those of a lane."""
+        per_event = self.nfa.strict or self.nfa.lockstep or self.nfa.tables.simultaneous or probe.parts is not None
+        if per_event or probe.key != layout.NONE or self.exclusion.by != NOTHING:
+            return self._no_known_lanes
+        lanes = len(self.pool.lanes.lengths)
+        if lanes > len(self._known.seen):
+            self._known = self._new_known_lanes(lanes)
+        return self._known
+
+    def _new_known_lanes(self, lanes: int) -> KnownLanes:
+        time = np.float64 if self.nfa.time is Type.FLOAT else np.int64
+        return KnownLanes(
+            call=np.zeros(1, np.int64),
+            seen=np.full(lanes, -1),
+            until=np.zeros(lanes, time),
+            configuration=np.zeros(lanes, np.uint64),
+            entry=np.zeros(lanes, np.int64),
+            never=time(np.inf) if time is np.float64 else np.int64(np.iinfo(np.int64).max),
         )
 
     def _observed(self, segment: EventSegment, columns: Ints, seen: ProbeArrays, probe: Probe) -> Observation:
@@ -211,7 +238,9 @@ class NfaExecutor:
             process=columns[probe.key] if by_value else segment.lane,
             by_value=by_value,
             configuration=seen.configurations,
-            furthest=LazyFurthestRuns(partial(_raw_matches, furthest, segment.base, self.nfa, self.pool.nodes)),
+            furthest=LazyFurthestRuns(
+                partial(_raw_matches, furthest, segment.base, self.nfa, self.pool.nodes), seen.entries, segment.base
+            ),
             parts=probe.parts,
             words=seen.part_words,
         )

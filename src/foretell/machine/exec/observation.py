@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
+
+import numpy as np
 
 from foretell.arrays import Ints, Words
 from foretell.machine.exec.raw_matches import RawMatches
@@ -25,23 +27,23 @@ class FurthestRuns(Protocol):
 
 @dataclass(frozen=True)
 class LazyFurthestRuns:
-    """The furthest runs of a batch, put together only where a forecast refers to one."""
+    """The furthest runs of a batch, put together only where a forecast refers to one: `entries` has the number of that
+    after each event, from the position `base` on, or -1."""
 
     put_together: Callable[[], RawMatches]
+    entries: Ints
+    base: int
 
     @cached_property
-    def _matches(self) -> RawMatches:
-        return self.put_together()
-
-    @property
     def position(self) -> Ints:
-        return self._matches.position
+        return np.flatnonzero(self.entries >= 0) + self.base
 
     def __len__(self) -> int:
-        return len(self._matches)
+        return len(self.position)
 
     def only(self, keep: Ints, /) -> RawMatches:
-        return self._matches.only(keep)
+        position = self.position[keep]
+        return replace(self.put_together().only(self.entries[position - self.base]), position=position)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from foretell.arrays import Ints, distinct
 from foretell.events.notification import Notification
-from foretell.machine.matches.bound_events import EventRanges, merge_sort, sort_columns, ties
+from foretell.machine.matches.bound_events import EventRanges, column_order, merge_sort, sort_columns
 from foretell.machine.matches.indexed_rows import id_key
 from foretell.machine.matches.results import ResultBatch
 
@@ -75,7 +75,9 @@ class NotificationIndex:
         if all(batch.intervals is None for batch in self.batches):
             return self
         counts = np.ones(len(self), np.int64)
-        own = {n: np.flatnonzero(self.batch == n) for n, batch in enumerate(self.batches) if batch.intervals is not None}
+        own = {
+            n: np.flatnonzero(self.batch == n) for n, batch in enumerate(self.batches) if batch.intervals is not None
+        }
         for number, which in own.items():
             counts[which] = self.batches[number].row_counts[self.result[which]]
         repeated = self.only(np.repeat(np.arange(len(self)), counts))
@@ -127,9 +129,7 @@ class NotificationIndex:
 
         The events that are known without gathering them tell most notifications apart.
         """
-        columns = sort_columns([*before, *(self._sequences() or [self._first_events()])], len(self))
-        by = merge_sort(columns, EventRanges.none(len(self)), sort_columns([], len(self)))
-        tied = ties(columns, by)
+        by, tied = column_order([*before, *(self._sequences() or [self._first_events()])])
         if not tied.any():
             return by
         # Those that are equal so far lie side by side. The numbers of such groups keep them apart.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from foretell.arrays import Flags, Floats, Ints
 from foretell.events.notification import Notification
 from foretell.events.types import Scalar, Type
-from foretell.filter.column import Column, concatenate_columns
+from foretell.filter.column import Column, concatenate_columns, no_nulls
 from foretell.filter.string_dictionary import Texts
 from foretell.machine.input.event_buffer import EventBuffer
 from foretell.machine.input.event_order import deepened
@@ -117,6 +117,11 @@ class ResultBatch:
             return self.places
         assert self.matches is not None
         return self.matches.buffer.order(self.matches.last)
+
+    @property
+    def completed_by_time(self) -> Flags:
+        """The results that time completed, between two events."""
+        return no_nulls(len(self)) if self.places is None else self.places[:, 0] & 1 == 1
 
     def filter(self, keep: Flags) -> ResultBatch:
         forecasts = self.forecasts

@@ -217,7 +217,7 @@ def _completions(segment: EventSegment, process: Ints, results: list[ResultBatch
             owners.append(result.lane)
             ends.append(result.end)
             continue
-        by_time = (result.order[:, 0] & 1) == 1
+        by_time = result.completed_by_time
         last = result.matches.last - segment.base
         matched[last[~by_time & (last >= 0)]] = True
         late = np.flatnonzero(by_time & (last >= 0))
