@@ -20,7 +20,7 @@ from foretell.machine.exec.batch_columns import BatchColumns
 from foretell.machine.exec.kernel_variants import Extent, extent_of, kernel_for
 from foretell.machine.exec.limits import Limit, RunLedger, enforce_engine_limit, enforce_lane_limit
 from foretell.machine.exec.match_output import MatchOutput, new_output
-from foretell.machine.exec.observation import LazyFurthestRuns, Observation
+from foretell.machine.exec.observation import Observation, ProbedFurthestRuns
 from foretell.machine.exec.raw_matches import NO_NODES, WORK_ON_MATCHES, RawMatches
 from foretell.machine.exec.reverse_scan import ReverseScan
 from foretell.machine.exec.run_pool import RecordedRuns, RunPool
@@ -200,7 +200,7 @@ class NfaExecutor:
             amounts=probe.amounts,
             furthest=self._furthest,
             counters=np.zeros(layout.COUNTERS, np.int64),
-            entries=np.full(rows, -1),
+            entries=np.full(rows, -1, np.int32),
             known=self._known_lanes(probe),
             part_words=np.zeros((rows, probe.part_bits.shape[1]), np.uint64),
             part_bits=probe.part_bits,
@@ -231,15 +231,13 @@ class NfaExecutor:
         )
 
     def _observed(self, segment: EventSegment, columns: Ints, seen: ProbeArrays, probe: Probe) -> Observation:
-        count = seen.counters[layout.MATCHES]
-        furthest = Output(*(column[..., :count] for column in seen.furthest))
         by_value = probe.key != layout.NONE
         return Observation(
             process=columns[probe.key] if by_value else segment.lane,
             by_value=by_value,
             configuration=seen.configurations,
-            furthest=LazyFurthestRuns(
-                partial(_raw_matches, furthest, segment.base, self.nfa, self.pool.nodes), seen.entries, segment.base
+            furthest=ProbedFurthestRuns(
+                partial(_furthest_runs, seen.furthest, self.nfa, self.pool.nodes), seen.entries, segment.base
             ),
             parts=probe.parts,
             words=seen.part_words,
@@ -395,6 +393,11 @@ class NfaExecutor:
                 most[:, state] = min(len(plan.steps) for plan in own), min(len(plan.deferred) for plan in own)
         rows = 0 if self.columns.selection is None else len(self.columns.selection.sorted_rows)
         return RecordedRuns(bounds, self.columns.lists, rows, most[0], most[1])
+
+
+def _furthest_runs(furthest: Output, nfa: CompiledNfa, nodes: Nodes, entries: Ints) -> RawMatches:
+    """These of the runs that a probe has written, as if they were matches."""
+    return _raw_matches(Output(*(column[..., entries] for column in furthest)), 0, nfa, nodes)
 
 
 def _raw_matches(output: Output, base: int, nfa: CompiledNfa, nodes: Nodes) -> RawMatches:

@@ -4,46 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Protocol
 
-import numpy as np
-
-from foretell.arrays import Ints, Words
+from foretell.arrays import Flags, Ints, Words
 from foretell.machine.exec.raw_matches import RawMatches
 from foretell.plan.nfa.decomposition import Decomposition
 
 
 class FurthestRuns(Protocol):
-    """Runs as if they were matches, each with the event after which it was the furthest of its process."""
+    """The furthest run of its process after each event of a batch, as if it were a match."""
 
-    @property
-    def position(self) -> Ints: ...
+    def exist(self, rows: Ints, /) -> Flags:
+        """Whether there is a run after the events in these rows."""
 
-    def __len__(self) -> int: ...
-
-    def only(self, keep: Ints, /) -> RawMatches: ...
+    def after(self, rows: Ints, /) -> RawMatches:
+        """The runs after the events in these rows, of which each has one."""
 
 
 @dataclass(frozen=True)
-class LazyFurthestRuns:
-    """The furthest runs of a batch, put together only where a forecast refers to one: `entries` has the number of that
-    after each event, from the position `base` on, or -1."""
+class ProbedFurthestRuns:
+    """Runs as a kernel has written them, put together only where a forecast refers to one: `entries` has the number of
+    that after each event, from the position `base` on, or -1."""
 
-    put_together: Callable[[], RawMatches]
+    put_together: Callable[[Ints], RawMatches]
     entries: Ints
     base: int
 
-    @cached_property
-    def position(self) -> Ints:
-        return np.flatnonzero(self.entries >= 0) + self.base
+    def exist(self, rows: Ints, /) -> Flags:
+        return self.entries[rows] >= 0
 
-    def __len__(self) -> int:
-        return len(self.position)
-
-    def only(self, keep: Ints, /) -> RawMatches:
-        position = self.position[keep]
-        return replace(self.put_together().only(self.entries[position - self.base]), position=position)
+    def after(self, rows: Ints, /) -> RawMatches:
+        return replace(self.put_together(self.entries[rows]), position=rows + self.base)
 
 
 @dataclass(frozen=True)
