@@ -20,7 +20,7 @@ from foretell.machine.exec.batch_columns import BatchColumns
 from foretell.machine.exec.kernel_variants import Extent, extent_of, kernel_for
 from foretell.machine.exec.limits import Limit, RunLedger, enforce_engine_limit, enforce_lane_limit
 from foretell.machine.exec.match_output import MatchOutput, new_output
-from foretell.machine.exec.observation import Observation, ProbedFurthestRuns
+from foretell.machine.exec.observation import LazyFurthestRuns, Observation
 from foretell.machine.exec.raw_matches import NO_NODES, WORK_ON_MATCHES, RawMatches
 from foretell.machine.exec.reverse_scan import ReverseScan
 from foretell.machine.exec.run_pool import RecordedRuns, RunPool
@@ -28,8 +28,7 @@ from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.kernels import general, layout, lockstep, longest, strict
 from foretell.machine.kernels.held import Held
-from foretell.machine.kernels.probe import NOTHING
-from foretell.machine.kernels.structs import Batch, KnownLanes, Nodes, Output, ProbeArrays
+from foretell.machine.kernels.structs import Batch, Nodes, Output, ProbeArrays
 from foretell.machine.matches.exclusions import NO_EXCLUSION
 from foretell.machine.matches.longest import LiveStarts
 from foretell.machine.observe.observer import Probe
@@ -74,7 +73,6 @@ class NfaExecutor:
     def _prepare(self) -> None:
         """Makes what depends on the NFA alone."""
         self._furthest = new_output(0, self.nfa.finals)  # what a batch shows to the observer, until the next
-        self._known = self._no_known_lanes = self._new_known_lanes(0)
         self._reverse_scan = ReverseScan(self.nfa)
         self._tables = Held(self.nfa.tables)
         self._extent = extent_of(self.nfa)
@@ -165,7 +163,6 @@ class NfaExecutor:
     ) -> int:
         extent = self._extent
         pool = self.pool
-        self._known.call[0] += 1
         unobserved = first, stop, self._tables, batch, pool.held, self.output.held
         if self.nfa.kernel.kernel.value is Kernel.LONGEST:
             return int(kernel_for(longest.run_longest, extent)(*unobserved, self.undecided))
@@ -200,45 +197,21 @@ class NfaExecutor:
             amounts=probe.amounts,
             furthest=self._furthest,
             counters=np.zeros(layout.COUNTERS, np.int64),
-            entries=np.full(rows, -1, np.int32),
-            known=self._known_lanes(probe),
             part_words=np.zeros((rows, probe.part_bits.shape[1]), np.uint64),
             part_bits=probe.part_bits,
             exclusion=self.exclusion,
             position_slots=np.array(self.nfa.positions, np.uint64),
         )
 
-    def _known_lanes(self, probe: Probe) -> KnownLanes:
-        """What the probe has seen of lanes. Under `,` each event changes the runs; others than events change them where
-        an instant ends or AFTER MATCH excludes; and where values tell runs apart they are not those of a lane."""
-        per_event = self.nfa.strict or self.nfa.lockstep or self.nfa.tables.simultaneous or probe.parts is not None
-        if per_event or probe.key != layout.NONE or self.exclusion.by != NOTHING:
-            return self._no_known_lanes
-        lanes = len(self.pool.lanes.lengths)
-        if lanes > len(self._known.seen):
-            self._known = self._new_known_lanes(lanes)
-        return self._known
-
-    def _new_known_lanes(self, lanes: int) -> KnownLanes:
-        time = np.float64 if self.nfa.time is Type.FLOAT else np.int64
-        return KnownLanes(
-            call=np.zeros(1, np.int64),
-            seen=np.full(lanes, -1),
-            until=np.zeros(lanes, time),
-            configuration=np.zeros(lanes, np.uint64),
-            entry=np.zeros(lanes, np.int64),
-            never=time(np.inf) if time is np.float64 else np.int64(np.iinfo(np.int64).max),
-        )
-
     def _observed(self, segment: EventSegment, columns: Ints, seen: ProbeArrays, probe: Probe) -> Observation:
+        count = seen.counters[layout.MATCHES]
+        furthest = Output(*(column[..., :count] for column in seen.furthest))
         by_value = probe.key != layout.NONE
         return Observation(
             process=columns[probe.key] if by_value else segment.lane,
             by_value=by_value,
             configuration=seen.configurations,
-            furthest=ProbedFurthestRuns(
-                partial(_furthest_runs, seen.furthest, self.nfa, self.pool.nodes), seen.entries, segment.base
-            ),
+            furthest=LazyFurthestRuns(partial(_raw_matches, furthest, segment.base, self.nfa, self.pool.nodes)),
             parts=probe.parts,
             words=seen.part_words,
         )
@@ -393,11 +366,6 @@ class NfaExecutor:
                 most[:, state] = min(len(plan.steps) for plan in own), min(len(plan.deferred) for plan in own)
         rows = 0 if self.columns.selection is None else len(self.columns.selection.sorted_rows)
         return RecordedRuns(bounds, self.columns.lists, rows, most[0], most[1])
-
-
-def _furthest_runs(furthest: Output, nfa: CompiledNfa, nodes: Nodes, entries: Ints) -> RawMatches:
-    """These of the runs that a probe has written, as if they were matches."""
-    return _raw_matches(Output(*(column[..., entries] for column in furthest)), 0, nfa, nodes)
 
 
 def _raw_matches(output: Output, base: int, nfa: CompiledNfa, nodes: Nodes) -> RawMatches:

@@ -3,38 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
-from foretell.arrays import Flags, Ints, Words
+from foretell.arrays import Ints, Words
 from foretell.machine.exec.raw_matches import RawMatches
 from foretell.plan.nfa.decomposition import Decomposition
 
 
 class FurthestRuns(Protocol):
-    """The furthest run of its process after each event of a batch, as if it were a match."""
+    """Runs as if they were matches, each with the event after which it was the furthest of its process."""
 
-    def exist(self, rows: Ints, /) -> Flags:
-        """Whether there is a run after the events in these rows."""
+    @property
+    def position(self) -> Ints: ...
 
-    def after(self, rows: Ints, /) -> RawMatches:
-        """The runs after the events in these rows, of which each has one."""
+    def __len__(self) -> int: ...
+
+    def only(self, keep: Ints, /) -> RawMatches: ...
 
 
 @dataclass(frozen=True)
-class ProbedFurthestRuns:
-    """Runs as a kernel has written them, put together only where a forecast refers to one: `entries` has the number of
-    that after each event, from the position `base` on, or -1."""
+class LazyFurthestRuns:
+    """The furthest runs of a batch, put together only where a forecast refers to one."""
 
-    put_together: Callable[[Ints], RawMatches]
-    entries: Ints
-    base: int
+    put_together: Callable[[], RawMatches]
 
-    def exist(self, rows: Ints, /) -> Flags:
-        return self.entries[rows] >= 0
+    @cached_property
+    def _matches(self) -> RawMatches:
+        return self.put_together()
 
-    def after(self, rows: Ints, /) -> RawMatches:
-        return replace(self.put_together(self.entries[rows]), position=rows + self.base)
+    @property
+    def position(self) -> Ints:
+        return self._matches.position
+
+    def __len__(self) -> int:
+        return len(self._matches)
+
+    def only(self, keep: Ints, /) -> RawMatches:
+        return self._matches.only(keep)
 
 
 @dataclass(frozen=True)

@@ -390,7 +390,7 @@ def run_events(
         fresh = advance_runs(starting, lane, row, tables, batch, runs, output)
         if probe is not None:
             place = lane if probe.key == NONE else U(batch.columns.integers[probe.key, row])
-            probe_states(row, lane, place, time, probe, tables, events, runs)
+            probe_states(row, lane, place, time, probe, tables, runs)
         if fresh != NONE and lanes.lengths[lane] > lanes.limits[lane]:
             counters[CROWDED] = S(lane)
             counters[LACKING] = FULL_LANE

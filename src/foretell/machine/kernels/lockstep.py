@@ -280,7 +280,7 @@ def run_lockstep(
                 count += _begin(tables.starts[start], lane, row, tables, batch, runs, output, lockstep)
         lanes.lengths[lane] = count
         if probe is not None:
-            probe_states(row, lane, lane, events.time[row], probe, tables, events, runs)
+            probe_states(row, lane, lane, events.time[row], probe, tables, runs)
         if count > counters[LONGEST]:
             counters[LONGEST] = count
             most = counters[LONGEST] * fan.runs + fan.starts

@@ -12,7 +12,6 @@ from foretell.machine.kernels.decorators import expanded, inlined
 from foretell.machine.kernels.hash_table import slot_of
 from foretell.machine.kernels.layout import (
     ALIVE,
-    MATCHES,
     NONE,
     RUN_BEGAN,
     RUN_CHAIN,
@@ -21,12 +20,11 @@ from foretell.machine.kernels.layout import (
     RUN_OVER,
     RUN_STATE,
     STATE_KEY,
-    STATE_TOUCH,
     Array,
     S,
     U,
 )
-from foretell.machine.kernels.structs import Events, Exclusion, NfaTables, ProbeArrays, Runs
+from foretell.machine.kernels.structs import Exclusion, NfaTables, ProbeArrays, Runs
 
 #: By what AFTER MATCH excludes a run: nothing, where it began, its first event, any of its events.
 NOTHING, BEGINNING, FIRSTS, EVENTS = range(4)
@@ -86,7 +84,6 @@ def _record(
 ) -> None:
     probe.configurations[row] = configuration
     if furthest != NONE:
-        probe.entries[row] = probe.counters[MATCHES]
         state = U(runs.registers.integers[furthest, RUN_STATE])
         emit(state, lane, S(row), furthest, finals, runs.registers, probe.furthest, probe.counters)
 
@@ -115,62 +112,37 @@ def probe_lane(row: Any, lane: Any, run: Any, probe: ProbeArrays, finals: Array,
 
 
 @expanded
-def _expiry(state: Any, run: Any, probe: ProbeArrays, tables: NfaTables, runs: Runs) -> Any:
-    """Until when no time condition that a run's state waits to fulfil becomes false."""
-    within, until = tables.state_within[state], probe.known.never
-    if within >= 0:
-        until = runs.times[run, RUN_BEGAN] + within
+def _is_useful(state: Any, run: Any, time: Any, probe: ProbeArrays, tables: NfaTables, runs: Runs) -> bool:
+    """Whether a run is alive and no time condition that its state waits to fulfil has become false."""
+    within = tables.state_within[state]
+    if runs.registers.integers[run, RUN_OVER] != ALIVE or (within >= 0 and time > runs.times[run, RUN_BEGAN] + within):
+        return False
     for limit in range(probe.limits.shape[0]):
         if probe.limits[limit, 0] == state:
             slot = probe.limits[limit, 1]
-            if not runs.registers.nulls[run, slot]:
-                until = min(until, runs.times[run, slot] + probe.amounts[limit])
-    return until
-
-
-@inlined
-def _is_known(row: Any, lane: Any, time: Any, probe: ProbeArrays, tables: NfaTables, events: Events) -> bool:
-    """Whether the runs of a lane are as they were seen last: no state with runs lets the event touch them, and all that
-    were seen then are still useful."""
-    known = probe.known
-    if known.seen[lane] != known.call[0] or time > known.until[lane]:
-        return False
-    if tables.begins == NONE or events.predicates[tables.begins, row] != 0:
-        return False
-    for state in range(U(probe.bits.size)):
-        if probe.bits[state] != U(0):
-            touch = tables.states[state, STATE_TOUCH]
-            if touch == NONE or events.predicates[touch, row] != 0:
+            if not runs.registers.nulls[run, slot] and time > runs.times[run, slot] + probe.amounts[limit]:
                 return False
     return True
 
 
 @inlined
-def probe_states(
-    row: Any, lane: Any, place: Any, time: Any, probe: ProbeArrays, tables: NfaTables, events: Events, runs: Runs
-) -> None:
+def probe_states(row: Any, lane: Any, place: Any, time: Any, probe: ProbeArrays, tables: NfaTables, runs: Runs) -> None:
     """Probe the runs of a lane that stand in a list for each state; `place` is their list where a value finds it."""
-    cells, heads, known = runs.registers.integers, runs.lanes.heads, probe.known
+    cells, heads = runs.registers.integers, runs.lanes.heads
     excludes = probe.exclusion.by != NOTHING
-    keeps = known.seen.size > 0
-    if keeps and _is_known(row, lane, time, probe, tables, events):
-        probe.configurations[row] = known.configuration[lane]
-        probe.entries[row] = known.entry[lane]
-        return
     if excludes:
         _move_beginning(row, lane, probe.exclusion)
-    configuration, best, furthest, until = U(0), U(0), NONE, known.never
+    configuration, best, furthest = U(0), U(0), NONE
     for state in range(U(heads.shape[1])):
         bit = probe.bits[state]
         if bit == U(0):
             continue
         run = U(heads[lane if tables.states[state, STATE_KEY] == NONE else place, state])
-        expiry = known.never
         while run != NONE:
-            if runs.registers.integers[run, RUN_OVER] == ALIVE:
-                expiry = _expiry(state, run, probe, tables, runs)
-                if time <= expiry and not (excludes and _is_excluded(row, lane, run, probe, runs)):
-                    break
+            if _is_useful(state, run, time, probe, tables, runs) and not (
+                excludes and _is_excluded(row, lane, run, probe, runs)
+            ):
+                break
             run = U(cells[run, RUN_NEXT])
         if run != NONE:
             configuration |= bit
@@ -178,8 +150,4 @@ def probe_states(
                 probe.part_words[row, part] |= probe.part_bits[state, part]
             if bit > best:
                 best, furthest = bit, run
-            until = min(until, expiry)
     _record(row, lane, configuration, furthest, probe, tables.finals, runs)
-    if keeps:
-        known.seen[lane], known.until[lane] = known.call[0], until
-        known.configuration[lane], known.entry[lane] = configuration, probe.entries[row]

@@ -166,29 +166,13 @@ class Exclusion(NamedTuple):
     rows: Array
 
 
-class KnownLanes(NamedTuple):
-    """What a probe has seen of each lane, where events leave most runs as they are; else the arrays are empty.
-
-    `seen` is the number of the call (`call`) in which the `configuration` and the `entry` were written; they hold
-    `until` a time, or for ever (`never`), unless an event changes the runs.
-    """
-
-    call: Array
-    seen: Array
-    until: Array
-    configuration: Array
-    entry: Array
-    never: Any
-
-
 class ProbeArrays(NamedTuple):
     """The arrays of a probe, by which an observer sees the runs after each event.
 
     `configurations` are written, with `bits` of the states in them; `key` is the column that tells processes apart.
     A run at the state `limits[i, 0]` is of no use once the time in its slot `limits[i, 1]` is more than `amounts[i]`
-    ago. `furthest` are the furthest runs as matches, counted in `counters`; `entries` has the number of that after each
-    event, or -1. `part_words` are configurations of the pattern's parts, with `part_bits` of the states in them.
-    `position_slots` are slots that hold positions of events.
+    ago. `furthest` are the furthest runs as matches, counted in `counters`. `part_words` are configurations of the
+    pattern's parts, with `part_bits` of the states in them. `position_slots` are slots that hold positions of events.
     """
 
     configurations: Array
@@ -198,8 +182,6 @@ class ProbeArrays(NamedTuple):
     amounts: Array
     furthest: Output
     counters: Array
-    entries: Array
-    known: KnownLanes
     part_words: Array
     part_bits: Array
     exclusion: Exclusion

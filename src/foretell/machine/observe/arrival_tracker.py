@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from foretell.arrays import Flags, Ints
+from foretell.arrays import Ints
 from foretell.events.types import Type
 from foretell.filter.column import Column, no_nulls
 from foretell.filter.predicates import evaluate_predicates
@@ -44,17 +44,18 @@ from foretell.storage.recorded_values import indices, require, require_range, ti
 
 @dataclass(frozen=True)
 class TrackedFurthestRuns:
-    """The furthest run after each event of a segment; `bound` are the positions of its events by step, or -1."""
+    """The furthest run after each event that has one; `bound` are the positions of its events by step."""
 
     plan: ArrivalPlan
-    segment: EventSegment
+    position: Ints
+    lane: Ints
     bound: Ints
 
-    def exist(self, rows: Ints, /) -> Flags:
-        return self.bound[rows, 0] >= 0
+    def __len__(self) -> int:
+        return len(self.position)
 
-    def after(self, rows: Ints, /) -> RawMatches:
-        finals, bound, count = self.plan.program.finals, self.bound[rows], len(rows)
+    def only(self, keep: Ints, /) -> RawMatches:
+        finals, bound, count = self.plan.program.finals, self.bound[keep], len(keep)
         slots, nulls = np.zeros((count, len(finals)), np.int64), np.ones((count, len(finals)), np.uint8)
         for step, name in enumerate(self.plan.steps[: bound.shape[1]]):
             slot = finals[Register(RegisterKind.POSITION, name)]
@@ -62,8 +63,8 @@ class TrackedFurthestRuns:
         zeros = np.zeros(count, np.int64)
         return RawMatches(
             state=zeros,
-            lane=self.segment.lane[rows],
-            position=rows + self.segment.base,
+            lane=self.lane[keep],
+            position=self.position[keep],
             first=bound[:, 0],
             chain=np.full(count, -1, np.int64),
             rows=zeros,
@@ -122,7 +123,8 @@ class ArrivalTracker:
             furthest=np.full((count, len(self.plan.steps) - 1), -1, np.int64),
         )
         track_runs(tracked, self._tables, exclusion, self._runs, output)
-        furthest = TrackedFurthestRuns(self.plan, segment, output.furthest)
+        rows = np.flatnonzero(output.configuration)
+        furthest = TrackedFurthestRuns(self.plan, rows + segment.base, segment.lane[rows], output.furthest[rows])
         return Observation(process, self.by_value is not None, output.configuration, furthest)
 
     def _processes(self, segment: EventSegment) -> Ints:

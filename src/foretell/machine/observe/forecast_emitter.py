@@ -93,9 +93,14 @@ class ForecastEmitter:
         )
         if not len(rows):
             return []
-        has_run, forecasts = observation.furthest.exist(rows), []
+        position, furthest = rows + segment.base, observation.furthest
+        at = np.searchsorted(furthest.position, position)
+        has_run = np.zeros(len(rows), np.bool_)
+        inside = at < len(furthest)
+        has_run[inside] = furthest.position[at[inside]] == position[inside]
+        forecasts = []
         if has_run.any():
-            forecasts.append(self._with_runs(observation.furthest.after(rows[has_run]), probability[has_run]))
+            forecasts.append(self._with_runs(furthest.only(at[has_run]), probability[has_run]))
         if not has_run.all():
             forecasts.append(self._without_runs(segment, rows[~has_run], probability[~has_run]))
         return forecasts
