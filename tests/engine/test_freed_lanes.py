@@ -132,12 +132,15 @@ def test_a_hundred_million_keys() -> None:
 
 @pytest.mark.soak
 def test_a_hundred_million_keys_that_stay() -> None:
-    engine = Engine(
-        f"{STREAM} SUBSCRIBE m FROM s PER k {LASTING['without a window']};", limits=ft.Limits(memory="1 GiB")
-    )
-    with pytest.raises(ft.ForetellError) as caught:
+    text = f"{STREAM} SUBSCRIBE m FROM s PER k {LASTING['without a window']};"
+    engine = Engine(text, limits=ft.Limits(memory="1 GiB"))
+
+    def push_all() -> None:
         for first, stop in pairwise(range(0, 100_000_001, 500_000)):
             engine.push("s", events(first, stop))
+
+    with pytest.raises(ft.ForetellError) as caught:
+        push_all()
     assert caught.value.code == "memory-limit"
     assert sum(runtime(engine).ledger.bytes.values()) <= 1 << 30
     assert group(engine).stream.lanes.begun >= 1_000_000

@@ -32,7 +32,7 @@ def _ordered(results: list[ResultBatch]) -> list[Notification]:
     for n, result in enumerate(results):
         for i in range(len(result)):
             for row in _rows_of(result, i):
-                called = result.id if row < 0 else result.row_ids[row]
+                called = result.id_of(row)
                 number = (called, "") if isinstance(called, int | float) else (math.inf, str(called))
                 positions, steps = _bound(result, i)
                 key = json.dumps(result.keys[result.lane[i]], sort_keys=True, default=str)

@@ -27,8 +27,8 @@ def test_state_stays_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
         numbers = np.arange(number * events, (number + 1) * events)
         keys = pa.array([f"key {n // 3}" for n in numbers])
         path = tmp_path / "in" / f"{number:04}.parquet"
-        columns = {"k": keys, "v": pa.array(numbers % 3), "t": pa.array(numbers), "e": pa.array(numbers)}
-        pq.write_table(pa.table(columns), path)
+        table = pa.table([keys, *map(pa.array, (numbers % 3, numbers, numbers))], ["k", "v", "t", "e"])
+        pq.write_table(table, path)
         os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
     frame = spark.readStream.format("binaryFile").schema(FILES).option("maxFilesPerTrigger", 1)
     notified = follow(TEXT, {"s": frame.load(str(tmp_path / "in"))})

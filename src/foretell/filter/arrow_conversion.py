@@ -47,6 +47,8 @@ _WORDS = pa.int64(), pa.float64()
 
 def _numbers(chunk: ArrowArray, kind: Type) -> tuple[ColumnValues, Flags]:
     plain = chunk
+    if kind is Type.INT and plain.null_count == 0 and pa.types.is_integer(plain.type) and plain.type.bit_width < 64:
+        return numpy_of(plain).astype(np.int64), no_nulls(len(plain))
     if kind is Type.BOOL or plain.type.id != _WORDS[kind is Type.FLOAT].id:
         for target in (ARROW_TYPES[kind], _WORDS[kind is Type.FLOAT]):
             plain = plain if plain.type == target else plain.cast(target)

@@ -52,20 +52,19 @@ class TemplateIndex:
         begins_group[1:] = (stacked[1:] != stacked[:-1]).any(axis=1)
         self.starts = np.append(np.flatnonzero(begins_group), len(rows))
         self.keys: Ints = stacked[self.starts[:-1]]
+        self._group_of = _table_of(self.keys[:, 0]) if len(self.equalities) == 1 else None
 
     def rows(self, events: EventColumns, strings: StringDictionary) -> Ints:
         """The interval of rows that each event satisfies."""
         if not len(self.sorted_rows):
             return np.zeros(len(events), np.int64)
         group = self._groups([events.evaluate(c.expression, strings) for c in self.equalities], len(events))
-        low, high = self.starts[np.maximum(group, 0)], self.starts[np.maximum(group, 0) + 1]
-        low, high = np.where(group < 0, 0, low), np.where(group < 0, 0, high)
-        if self.bound is not None:
-            column = events.evaluate(self.bound.expression, strings)
-            values = read_only(-column.values if self.bound.operator in ("<", "<=") else column.values)
-            ends = _interval_ends(low, high, self.limits, values, self.bound.operator in ("<", ">"))
-            high = np.where(column.nulls, low, ends)
-        return np.where(high > low, (low << SHIFT) + high - low, 0)
+        if self.bound is None:
+            whole = (self.starts[:-1] << SHIFT) + np.diff(self.starts)
+            return np.where(group < 0, 0, whole[group])
+        column = events.evaluate(self.bound.expression, strings)
+        values = read_only(-column.values if self.bound.operator in ("<", "<=") else column.values)
+        return _intervals(group, self.starts, self.limits, values, column.nulls, self.bound.operator in ("<", ">"))
 
     def _groups(self, columns: list[Column], count: int) -> Ints:
         """The group of rows whose equalities each event satisfies; -1 where there is none."""
@@ -73,6 +72,9 @@ class TemplateIndex:
             return np.zeros(count, np.int64)
         words = [_words(column, f) for column, f in zip(columns, self.as_float, strict=True)]
         null = np.logical_or.reduce([column.nulls for column in columns])
+        if len(words) == 1 and self._group_of is not None:
+            group = _look_up(read_only(words[0]), self._group_of)
+            return np.where(null, -1, group) if null.any() else group
         if len(words) == 1:
             at = np.minimum(np.searchsorted(self.keys[:, 0], words[0]), len(self.keys) - 1)
             return np.where(null | (self.keys[at, 0] != words[0]), -1, at)
@@ -82,20 +84,43 @@ class TemplateIndex:
         return np.where(null, -1, group[inverse.reshape(-1)])
 
 
+def _table_of(keys: Ints) -> Ints | None:
+    """The place of each key, by the key; None where keys are no small numbers, as the codes of texts are."""
+    if not len(keys) or keys.min() < 0 or keys.max() > 8 * len(keys) + 1024:
+        return None
+    table = np.full(int(keys.max()) + 1, -1, np.int64)
+    table[keys] = np.arange(len(keys))
+    return table
+
+
 @compiled
-def _interval_ends(low: Ints, high: Ints, limits: Any, values: Any, strict: bool) -> Ints:
-    """Of the rows from `low` to `high`, the end of those whose bound each event satisfies, by bisection."""
-    ends = np.empty(low.size, np.int64)
-    for i in range(low.size):
-        first, last = low[i], high[i]
-        while first < last:
-            middle = (first + last) // 2
-            if limits[middle] < values[i] or (not strict and limits[middle] == values[i]):
-                first = middle + 1
+def _look_up(words: Ints, table: Ints) -> Ints:
+    """The entry of each word; -1 for words beyond the table."""
+    found = np.empty(words.size, np.int64)
+    for i in range(words.size):
+        found[i] = table[words[i]] if 0 <= words[i] < table.size else -1
+    return found
+
+
+@compiled
+def _intervals(group: Ints, starts: Ints, limits: Any, values: Any, nulls: Any, strict: bool) -> Ints:
+    """The rows of each event's group whose limits its value exceeds, or reaches unless `strict`, by bisection."""
+    intervals = np.zeros(group.size, np.int64)
+    for i in range(group.size):
+        if group[i] < 0 or nulls[i]:
+            continue
+        first, stop, value = starts[group[i]], starts[group[i] + 1], values[i]
+        low, high = first, stop
+        while low < high:
+            # Most events satisfy no row, which the first look shows: the middle is the first row then.
+            middle = first if low == first and high == stop else (low + high) // 2
+            if limits[middle] < value or (not strict and limits[middle] == value):
+                low = middle + 1
             else:
-                last = middle
-        ends[i] = first
-    return ends
+                high = middle
+        if low > first:
+            intervals[i] = (first << SHIFT) + low - first
+    return intervals
 
 
 def _words(column: Column, as_float: bool) -> Ints:

@@ -85,8 +85,7 @@ class SubscriptionRuntime:
             found = found.filter(longest_by_start(found))
         results = self._results(post_filter(found), order)
         if self.rows is not None:
-            rows = self.rows
-            return replace(results, intervals=_row_intervals(results), row_ids=rows.row_ids, row_since=rows.row_since)
+            return replace(results, intervals=_row_intervals(results), rows=self.rows.indexed)
         return self._selected(results, now, order, live) if self.selection.selects else results
 
     def forget(self, oldest: int) -> None:
@@ -125,9 +124,9 @@ class SubscriptionRuntime:
         )
 
     def _results(self, matches: MatchBatch, order: EventOrder) -> ResultBatch:
-        places = matches.buffer.order(matches.last)
-        late = matches.completed_by_time
+        places, late = None, matches.completed_by_time
         if late.any():
+            places = matches.buffer.order(matches.last)
             places[late] = -1
             places[late, 0] = order.deadlines(matches.end[late])
         return ResultBatch(
@@ -136,7 +135,7 @@ class SubscriptionRuntime:
             lane=matches.lane,
             start=matches.start,
             end=matches.end,
-            order=places,
+            places=places,
             bindings={name: evaluate_matches(column, matches) for name, column in self.plan.post_match.returns.items()},
             keys=self.stream.keys,
             id=self.id,
@@ -185,7 +184,7 @@ class SubscriptionRuntime:
         places = matches.order.copy()
         places[late] = -1
         places[late, 0] = order.deadlines(at[late])
-        return replace(matches, end=at, order=places)
+        return replace(matches, end=at, places=places)
 
     def _rank(self, results: ResultBatch) -> Rank:
         """The order of events: their positions, or their times where ties are simultaneous."""
@@ -241,7 +240,7 @@ class SubscriptionRuntime:
             lane=empty,
             start=empty,
             end=empty,
-            order=empty,
+            places=None,
             bindings={},
             keys=self.stream.keys,
             id=self.id,

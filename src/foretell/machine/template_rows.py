@@ -21,6 +21,7 @@ from foretell.events.types import Scalar, Type
 from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.filter.template_index import SHIFT, TemplateIndex
+from foretell.machine.matches.indexed_rows import IndexedRows
 from foretell.plan.template_selection import Comparison, TemplateSelection
 
 #: Maps intervals of the rows in the order of the old index to the order of the new one.
@@ -46,7 +47,7 @@ class TemplateRows:
     """The rows in the order in which they were added; `since` has the position of the first event that a match of each
     row may begin with.
 
-    `selection` is the index of the rows; `row_ids` and `row_since` are in its order.
+    `selection` is the index of the rows.
     """
 
     comparisons: tuple[Comparison, ...]
@@ -55,6 +56,7 @@ class TemplateRows:
     ids: NDArray[np.object_]
     since: Ints
     selection: TemplateIndex = field(init=False)
+    _indexed: IndexedRows | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.selection = TemplateIndex(self.comparisons, self.columns, self.floats)
@@ -68,13 +70,12 @@ class TemplateRows:
         return cls(selection.comparisons, list(selection.floats), *rows)
 
     @property
-    def row_ids(self) -> NDArray[np.object_]:
-        return self.ids[self.selection.sorted_rows]
-
-    @property
-    def row_since(self) -> Ints | None:
-        """None where every row counts from the first event on."""
-        return self.since[self.selection.sorted_rows] if self.since.any() else None
+    def indexed(self) -> IndexedRows:
+        """The rows in the order of the index."""
+        if self._indexed is None:
+            by = self.selection.sorted_rows
+            self._indexed = IndexedRows(self.ids[by], self.since[by] if self.since.any() else None)
+        return self._indexed
 
     def add(self, table: TemplateTable, strings: StringDictionary, since: int) -> Move:
         """Adds rows that count from an event on."""
@@ -94,7 +95,7 @@ class TemplateRows:
 
     def _reindex(self, numbers: Ints) -> Move:
         """Builds the index again. `numbers` has the new number of each row that was there, -1 of a removed one."""
-        before = numbers[self.selection.sorted_rows]
+        before, self._indexed = numbers[self.selection.sorted_rows], None
         self.selection = TemplateIndex(self.comparisons, self.columns, self.floats)
         place = np.full(len(self.ids) + 1, -1, np.int64)  # a removed row is number -1, the last place
         place[self.selection.sorted_rows] = np.arange(len(self.selection.sorted_rows))

@@ -22,15 +22,18 @@ from foretell.filter.string_dictionary import Texts
 from foretell.machine.input.event_buffer import EventBuffer
 from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.results import ResultBatch
-from foretell.notify.notification_batch import NotificationBatch, column_type, typed_values
+from foretell.notify.match_rows import MatchRows
+from foretell.notify.notification_batch import NotificationBatch
+from foretell.notify.notification_values import column_type, typed_values
 from foretell.notify.row_encoder import encode_json
 
 #: The most events of repeated steps in a batch: Arrow counts them in 32 bits.
 MOST_LISTED = 2**31 - 1
 
 
-def encode_results(results: ResultBatch, match: Ints, row: Ints) -> NotificationBatch:
-    """The notifications of these matches, each for a row of a FOR EACH table (-1: for none).
+def encode_results(results: ResultBatch, match: Ints | None = None, row: Ints | None = None) -> NotificationBatch:
+    """The notifications of these matches, or of all, each for a row of a FOR EACH table (-1: for none) or, without
+    `row`, for all rows that it belongs to.
 
     Raises ArrowCapacityError for more texts or events than a column holds, UnicodeEncodeError for a text with half a
     surrogate.
@@ -39,21 +42,23 @@ def encode_results(results: ResultBatch, match: Ints, row: Ints) -> Notification
 
 
 class _Encoder:
-    def __init__(self, results: ResultBatch, match: Ints, row: Ints) -> None:
-        self._results, self._match, self._row = results, match, row
-        self._all = len(match) == len(results) and bool((match == np.arange(len(match))).all())
+    def __init__(self, results: ResultBatch, match: Ints | None, row: Ints | None) -> None:
+        self._results, self._row = results, row
+        self._count = len(results) if match is None else len(match)
+        is_all = match is None or (len(match) == len(results) and bool((match == np.arange(len(match))).all()))
+        self._match = None if is_all else match
 
     def batch(self) -> NotificationBatch:
         results = self._results
         shape, forecasts = results.schema, results.forecasts
         columns: dict[str, ArrowArray] = {}
         if shape.per:
-            keys = results.keys.columns(self._of_each(results.lane))
-            columns["key"] = _structs({name: self._values(keys[name], shape.per[name]) for name in shape.per})
+            columns["key"] = _structs(self._keys())
         columns["start"], columns["end"] = self._times(results.start), self._times(results.end)
         if forecasts is not None:
             columns["probability"] = arrow_of(self._of_each(forecasts.probability))
-        if results.intervals is not None or results.id is not None:
+        rows = self._match_rows() if self._row is None else None
+        if rows is None and (results.intervals is not None or results.id is not None):
             columns["id"] = self._ids()
         if results.bindings:
             columns["bindings"] = _structs({str(n): self._binding(n, c) for n, c in results.bindings.items()})
@@ -61,24 +66,44 @@ class _Encoder:
         if shape.repeated and (results.matches is not None or forecasts is not None):
             columns["events"] = _structs({str(s): self._step(n, s, names) for n, s in enumerate(shape.steps)})
         batch = pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
-        return NotificationBatch(shape, results.kind, batch, None if forecasts is None else forecasts.horizon)
+        return NotificationBatch(shape, results.kind, batch, None if forecasts is None else forecasts.horizon, rows)
 
     def _of_each(self, values: NDArray[Any]) -> NDArray[Any]:
-        return values if self._all else values.take(self._match, axis=0)
+        return values if self._match is None else values.take(self._match, axis=0)
 
     def _times(self, values: NDArray[Any]) -> ArrowArray:
         kind = self._results.schema.time
         return arrow_of(_as_stored(self._of_each(values), kind), column_type(kind))
 
+    def _keys(self) -> dict[str, ArrowArray]:
+        """The attributes of the lanes' keys. Where lanes are few, their texts are looked up once for each lane."""
+        keys, lanes, kinds = self._results.keys, self._of_each(self._results.lane), self._results.schema.per
+        texts = [name for name, kind in kinds.items() if column_type(kind) == pa.string()]
+        columns = {}
+        if texts and len(keys) <= self._count:
+            every = keys.columns(np.arange(len(keys)))
+            columns = {name: _texts_of_lanes(every[name], lanes, self._results.strings) for name in texts}
+        if len(columns) < len(kinds):
+            own = keys.columns(lanes)
+            columns |= {name: self._values(own[name], kind) for name, kind in kinds.items() if name not in columns}
+        return {name: columns[name] for name in kinds}
+
+    def _match_rows(self) -> MatchRows | None:
+        results = self._results
+        if results.rows is None or results.intervals is None or results.matches is None:
+            return None
+        kind, first = results.schema.row_ids, self._of_each(results.matches.first)
+        return MatchRows.of(results.rows, kind, self._of_each(results.intervals), first)
+
     def _ids(self) -> ArrowArray:
-        rows, which = distinct(self._row + 1)
+        rows, which = distinct(np.zeros(self._count, np.int64) if self._row is None else self._row + 1)
         ids = [self._results.id_of(number - 1) for number in rows.tolist()]
         return typed_values(ids, self._results.schema.row_ids).take(arrow_of(which))
 
     # ── bindings ──
 
     def _binding(self, name: str, column: Column) -> ArrowArray:
-        own = column if self._all else column.take(self._match)
+        own = column if self._match is None else column.take(self._match)
         return self._values(own, self._results.binding_type(name))
 
     def _values(self, column: Column, kind: Type) -> ArrowArray:
@@ -99,10 +124,11 @@ class _Encoder:
         """The names of a step's events: one for each match, or a list if the step is repeated."""
         matches, repeated = self._results.matches, self._results.schema.repeated[step]
         if matches is None:
-            return pa.nulls(len(self._match), pa.list_(names.type) if repeated else names.type)
+            return pa.nulls(self._count, pa.list_(names.type) if repeated else names.type)
         if not repeated:
             return names.at(self._of_each(matches.of_step(number, latest=True)))
-        ends, positions = matches.events_of_step(number, self._match)
+        every = np.arange(self._count) if self._match is None else self._match
+        ends, positions = matches.events_of_step(number, every)
         if ends[-1] > MOST_LISTED:
             raise pa.ArrowCapacityError("more events than a column can hold")
         unbound = ends[1:] == ends[:-1]
@@ -176,7 +202,19 @@ def _dictionary_texts(codes: Ints, nulls: Flags | None, strings: Texts) -> Arrow
     if nulls is not None:
         codes = np.where(nulls, codes[np.argmin(nulls)], codes)
     used, which = distinct(codes)
-    texts = arrow_of_values([strings.text(code) for code in used.tolist()], Type.STRING)
+    return _indexed_texts(which, nulls, used, strings)
+
+
+def _texts_of_lanes(column: Column, lanes: Ints, strings: Texts) -> ArrowArray:
+    """The texts of a key as a dictionary-encoded column; `column` has that of each lane."""
+    nulls = column.nulls.take(lanes) if may_be_null(column.nulls) else None
+    if nulls is not None and nulls.all():
+        return pa.nulls(len(lanes), _TEXTS)
+    return _indexed_texts(lanes, nulls, column.values, strings)
+
+
+def _indexed_texts(which: Ints, nulls: Flags | None, codes: Ints, strings: Texts) -> ArrowArray:
+    texts = arrow_of_values([strings.text(code) for code in codes.tolist()], Type.STRING)
     if isinstance(texts, pa.ChunkedArray):
         raise pa.ArrowCapacityError("more texts than a column can hold")
     return pa.DictionaryArray.from_arrays(arrow_of(which.astype(np.int32), nulls=nulls), texts)

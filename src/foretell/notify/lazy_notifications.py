@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -26,6 +27,9 @@ from foretell.records import record
 #: Rows that are decoded together, and rows that are encoded together as JSON lines.
 CHUNK_ROWS = 4096
 CHUNK_LINES = 65_536
+
+#: Notifications of one batch that follow one another, on average, from which on it is quicker to leave them in place.
+LONG_RUN = 64
 
 
 class BatchPlaces(NamedTuple):
@@ -57,6 +61,15 @@ class NotificationChunk:
             batches[number] = batches[number].slice(begin, int(row[own[-1]]) + 1 - begin if len(own) else 0)
             rows[own] -= begin
         return NotificationChunk(batches, BatchPlaces(batch, rows))
+
+    def expanded(self) -> Iterator[NotificationChunk]:
+        """The same notifications, one in each row of the columns, a limited number at once."""
+        if self.places is not None or self.batches[0].rows is None:
+            yield self
+            return
+        for first in range(0, len(self), CHUNK_LINES):
+            part = self.batches[0].slice(first, min(CHUNK_LINES, len(self) - first))
+            yield NotificationChunk([part.expanded()])
 
     def only(self, is_wanted: Callable[[NotificationBatch], bool]) -> NotificationChunk | None:
         """The notifications of some batches; None where there are none."""
@@ -167,7 +180,7 @@ class LazyNotifications(Sequence[Notification]):
     def decode(self) -> Iterator[Notification]:
         """Objects of all notifications."""
         for chunk in self.chunks:
-            decoded = [_decode(batch) for batch in chunk.batches]
+            decoded = [_decode(batch.expanded()) for batch in chunk.batches]
             if chunk.places is None:
                 yield from decoded[0]
             else:
@@ -183,7 +196,7 @@ class LazyNotifications(Sequence[Notification]):
 
     def tables(self, of: Callable[[NotificationBatch], pa.Table]) -> Iterator[pa.Table]:
         """The tables that a function makes of batches, in the order of the notifications."""
-        for chunk in self.chunks:
+        for chunk in chain.from_iterable(chunk.expanded() for chunk in self.chunks):
             whole = _as_one(chunk)
             yield of(whole) if whole is not None else _interleaved(chunk, [of(batch) for batch in chunk.batches])
 
@@ -228,7 +241,14 @@ def _as_one(chunk: NotificationChunk) -> NotificationBatch | None:
 
 
 def _interleaved(chunk: NotificationChunk, tables: Sequence[pa.Table]) -> pa.Table:
-    return take_rows(pa.concat_tables(tables), chunk.rows)
+    assert chunk.places is not None
+    batch, row = chunk.places
+    ends = np.append(np.flatnonzero(batch[1:] != batch[:-1]) + 1, len(batch))
+    if LONG_RUN * len(ends) > len(batch):
+        return take_rows(pa.concat_tables(tables), chunk.rows)
+    starts = np.append(0, ends[:-1])
+    runs = zip(batch[starts].tolist(), row[starts].tolist(), (ends - starts).tolist(), strict=True)
+    return pa.concat_tables([tables[number].slice(first, count) for number, first, count in runs])
 
 
 # ── JSON lines ──
@@ -236,7 +256,7 @@ def _interleaved(chunk: NotificationChunk, tables: Sequence[pa.Table]) -> pa.Tab
 
 def _lines(chunk: NotificationChunk) -> Iterator[bytes]:
     try:
-        texts = [line_texts(batch) for batch in chunk.batches]
+        texts = [line_texts(batch.expanded()) for batch in chunk.batches]
         whole = texts[0] if chunk.places is None else pa.concat_arrays(texts).take(chunk.rows)
         yield _joined_lines(whole)
     except pa.ArrowCapacityError:  # longer than the texts of a column may be

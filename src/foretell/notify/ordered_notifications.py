@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
 
 from foretell.events.notification import Notification
-from foretell.machine.matches.notification_order import NotificationIndex, notification_order
+from foretell.machine.matches.notification_order import (
+    NotificationIndex,
+    follow_one_another,
+    notification_order,
+    result_order,
+)
 from foretell.machine.matches.results import ResultBatch
 from foretell.notify.arrow_encoder import encode_results
 from foretell.notify.lazy_notifications import BatchPlaces, LazyNotifications, NotificationChunk
@@ -19,11 +25,23 @@ MIN_COLUMNAR_ROWS = 32
 #: The most notifications that an output gets at once.
 MAX_ENCODED_ROWS = 2**19
 
+#: Texts that no column holds.
+_NO_COLUMNS = pa.ArrowCapacityError, pa.ArrowInvalid, UnicodeEncodeError
+
 
 def to_notifications(batches: Sequence[ResultBatch]) -> Sequence[Notification]:
     """The notifications of result batches, in their order: as objects where they are few, else as columns."""
     results = [batch for batch in batches if len(batch)]
+    many = sum([batch.notification_count for batch in results]) >= MIN_COLUMNAR_ROWS * len(results)
+    if results and many and follow_one_another(results):
+        with suppress(*_NO_COLUMNS):
+            return LazyNotifications([chunk for batch in results if len(chunk := _chunk(batch))])
     return _encoded(notification_order(results))
+
+
+def _chunk(batch: ResultBatch) -> NotificationChunk:
+    """The notifications of one batch; its rows of a FOR EACH table are not looked at yet."""
+    return NotificationChunk([encode_results(batch, None if batch.ascends else result_order([batch]).result)])
 
 
 def notification_parts(batches: Sequence[ResultBatch]) -> Iterator[Sequence[Notification]]:
@@ -39,7 +57,7 @@ def _encoded(order: NotificationIndex) -> Sequence[Notification]:
         return tuple(order.notifications())
     try:
         return LazyNotifications(list(_chunks(order)))
-    except (pa.ArrowCapacityError, pa.ArrowInvalid, UnicodeEncodeError):  # texts that no column holds
+    except _NO_COLUMNS:
         return tuple(order.notifications())
 
 

@@ -19,7 +19,8 @@ from foretell.events.notification import COLUMNS, Notification
 from foretell.events.types import Type
 from foretell.notify.json_columns import constant_texts, probabilities, times
 from foretell.notify.lazy_notifications import LazyNotifications, scalars
-from foretell.notify.notification_batch import NotificationBatch, column_type, typed_values
+from foretell.notify.notification_batch import NotificationBatch
+from foretell.notify.notification_values import column_type, typed_values
 from foretell.notify.row_encoder import common_time_type
 from foretell.plan.result_schema import ResultSchema
 

@@ -36,3 +36,8 @@ class KnownColumns:
         self.numbers: dict[str, NDArray[Any]] = {}
         self.texts: dict[str, ArrowArray] = {}
         self.span: TimeSpan | None = None
+
+    def add_rows_of(self, other: KnownColumns, first: int, stop: int) -> None:
+        """Adds the rows of other columns from `first` to `stop`. Their span is not known yet."""
+        self.numbers |= {name: values[first:stop] for name, values in other.numbers.items()}
+        self.texts |= {name: texts.slice(first, stop - first) for name, texts in other.texts.items()}

@@ -16,7 +16,15 @@ from foretell.events.types import Type
 from foretell.filter.column import Column, as_float, constant, dtype_of, may_be_null, null_constant
 from foretell.filter.evaluate import mathematics, numbers, texts
 from foretell.filter.evaluate.calendar_fields import calendar_field
-from foretell.filter.evaluate.logic import COMPARISONS, compare, conjunction, disjunction, negated_if, negation
+from foretell.filter.evaluate.logic import (
+    COMPARISONS,
+    compare,
+    conjunction,
+    disjunction,
+    flags_of,
+    negated_if,
+    negation,
+)
 from foretell.filter.evaluate.times import time_arithmetic
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.language import tree
@@ -68,7 +76,7 @@ class PreparedExpression:
     def truth(self, resolve: LeafResolver, strings: StringDictionary, count: int) -> Flags:
         """The rows, out of `count`, in which a condition is true: neither false nor NULL."""
         column = self._column(resolve, strings)
-        true = column.values if column.values.dtype.kind == "b" else column.values != 0
+        true = flags_of(column.values)
         if may_be_null(column.nulls):
             true = true & ~column.nulls
         return true if len(true) == count else np.full(count, true)
@@ -121,7 +129,7 @@ def _leaf(leaf: Expression) -> _Evaluation:
         column = rows.resolve(leaf)
         if column is None:
             raise ValueError(f"cannot evaluate {leaf}: these rows have no such value")
-        return Column(Type.BOOL, column.values != 0, column.nulls) if column.kind is Type.BOOL else column
+        return Column(Type.BOOL, flags_of(column.values), column.nulls) if column.kind is Type.BOOL else column
 
     return evaluation
 

@@ -15,7 +15,7 @@ from foretell.filter.string_dictionary import StringDictionary
 
 def conjunction(left: Column, right: Column) -> Column:
     if not may_be_null(left.nulls) and not may_be_null(right.nulls):
-        return Column(Type.BOOL, (left.values != 0) & (right.values != 0), _either_null(left.nulls, right.nulls))
+        return Column(Type.BOOL, flags_of(left.values) & flags_of(right.values), _either_null(left.nulls, right.nulls))
     false = _is_false(left) | _is_false(right)
     nulls = (left.nulls | right.nulls) & ~false
     return Column(Type.BOOL, ~(false | nulls), nulls)
@@ -26,7 +26,13 @@ def disjunction(left: Column, right: Column) -> Column:
 
 
 def negation(truth: Column) -> Column:
-    return Column(Type.BOOL, truth.values == 0, truth.nulls)
+    return Column(Type.BOOL, ~flags_of(truth.values), truth.nulls)
+
+
+def flags_of(values: ColumnValues) -> Flags:
+    """The values of a BOOL column as flags: 0 and 1, or flags already, which NumPy would widen to compare them."""
+    flags: Flags = values if values.dtype == np.bool_ else values != 0
+    return flags
 
 
 def negated_if(negated: bool, truth: Column) -> Column:
@@ -34,8 +40,7 @@ def negated_if(negated: bool, truth: Column) -> Column:
 
 
 def _is_false(truth: Column) -> Flags:
-    false: Flags = (truth.values == 0) & ~truth.nulls
-    return false
+    return ~flags_of(truth.values) & ~truth.nulls
 
 
 COMPARISONS: Mapping[str, Callable[[ColumnValues, ColumnValues], Flags]] = {

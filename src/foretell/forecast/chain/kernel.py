@@ -159,20 +159,25 @@ def walk_chain(first: int, events: EventRows, processes: ProcessColumns, configu
     weight, growth = weights[0], weights[1]
     matched_column = edge_of.shape[1] - 1
     done = process_of.size
+    has_contexts, node = symbol_of.size > 0, U(0)
+    word, number, target = U(0), -1, -1  # the latest configuration, which most events leave as it is
     for row in range(U(first), U(process_of.size)):
         if seen == due:
             counters[REASON] = DUE
             done = S(row)
             break
-        number = numbers[slot_of_word(configuration_of[row], masks, numbers)]
+        if number < 0 or configuration_of[row] != word:
+            word, target = configuration_of[row], -1
+            number = numbers[slot_of_word(word, masks, numbers)]
         if number < 0:
             counters[REASON] = NEW_CONFIGURATION
             done = S(row)
             break
         process = U(process_of[row])
-        symbol = U(symbol_of[row]) if symbol_of.size > 0 else U(0)
-        node = U(next_node[U(node_of[process]), symbol])
-        target = state_of[U(number), U(context_of[node])]
+        if has_contexts:
+            node = U(next_node[U(node_of[process]), U(symbol_of[row])])
+        if has_contexts or target < 0:
+            target = state_of[U(number), U(context_of[node])]
         if target < 0:
             counters[REASON] = NEW_STATE
             done = S(row)
@@ -218,7 +223,7 @@ def walk_chain(first: int, events: EventRows, processes: ProcessColumns, configu
         seen += 1
         state[process] = target
         last[process] = ordinal_of[row]
-        if symbol_of.size > 0:
+        if has_contexts:
             node_of[process] = S(node)
         if matched:
             pending[process] = 0

@@ -77,7 +77,7 @@ class AbsenceExecutor:
             lane=lane,
             start=start,
             end=end,
-            order=order.deadlines(end).reshape(-1, 1),
+            places=order.deadlines(end).reshape(-1, 1),
             bindings={name: rows.evaluate(expression, self.strings) for name, expression in self.plan.outputs.items()},
             keys=self.stream.keys,
             id=self.id,

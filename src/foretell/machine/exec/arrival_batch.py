@@ -65,8 +65,8 @@ class ArrivalColumns:
         for key, kind in self._kinds.items():
             if kind:
                 arrives[self._kind_of_step == kind] &= self._has_key(key, events)
-        rows = np.flatnonzero(np.bitwise_or.reduce(arrives, axis=0))
-        arrives, lane = np.ascontiguousarray(arrives[:, rows]), np.ascontiguousarray(segment.lane[rows])
+        rows = np.flatnonzero(np.bitwise_or.reduce(arrives, axis=0).view(np.bool_))
+        arrives, lane = arrives.take(rows, axis=1), segment.lane.take(rows)
         buckets = np.zeros((len(self._kinds), len(rows)), np.int64)
         buckets[0] = lane
         lists.sweep(len(rows), front)
@@ -81,8 +81,8 @@ class ArrivalColumns:
                 buckets=buckets,
                 kinds=self._kind_of_step,
                 lane=lane,
-                time=events.time.values[rows],
-                start=events.start.values[rows],
+                time=events.time.values.take(rows),
+                start=events.start.values.take(rows),
                 position=rows + segment.base,
                 flags=arrives,
                 rows=np.zeros(len(rows), np.int64) if template_rows is None else template_rows[rows],

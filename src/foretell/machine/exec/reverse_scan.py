@@ -20,6 +20,7 @@ from foretell.machine.kernels.layout import (
     EDGE_UPDATES,
     EDGE_UPDATES_STOP,
     LACKING,
+    RUN_FIRST,
     SET,
     SUM_FLOAT,
     UPDATE_ARGUMENT,
@@ -106,6 +107,8 @@ class ReverseScan:
         """Process a whole batch."""
         paths, tables, pool, count = self._paths, self.nfa.tables, executor.pool, ways.shape[1]
         lanes, carried = len(pool.lanes.heads), pool.in_use
+        # Matches come in the order of their first events, as notifications do.
+        carried = carried[np.argsort(pool.cells[carried, RUN_FIRST], kind="stable")]
         # Of each lane and place the event with which a run there is over.
         ends_at = np.full((lanes, len(ways) + 2), count, np.uint32)
         ends_at[:, len(ways)] = count + 1

@@ -176,7 +176,7 @@ class EventBuffer:
         if not len(last):
             return EventBuffer(self.segments[:-1]).values(of, positions)
         # Most positions are in the last segment: look all up there, then correct the earlier ones.
-        values = of(last).take(last.rows(np.maximum(positions, last.base)), axis=0)
+        values = of(last).take(last.rows(positions), axis=0, mode="clip")
         earlier = np.flatnonzero(positions < last.base)
         bases = [segment.base for segment in self.segments]
         inside = np.searchsorted(bases, positions[earlier], side="right") - 1
@@ -193,6 +193,8 @@ class EventBuffer:
 
     def order(self, positions: Ints) -> Ints:
         depth = max(segment.order.shape[1] for segment in self.segments)
+        if depth == 1:  # taking numbers is ten times as fast as taking rows
+            return self.values(lambda segment: segment.order[:, 0], positions).reshape(-1, 1)
         return self.values(lambda segment: deepened(segment.order, depth), positions)
 
     def gather(self, of: Callable[[EventColumns], Column | None], positions: Ints) -> Column | None:

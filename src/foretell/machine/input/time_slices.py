@@ -156,7 +156,9 @@ def _ascend(times: NDArray[Any]) -> bool:
 
 
 def _rows(batch: EventBatch, first: int, stop: int) -> EventBatch:
-    return replace(batch, table=batch.table.slice(first, stop - first))
+    rows = replace(batch, table=batch.table.slice(first, stop - first))
+    rows.known.add_rows_of(batch.known, first, stop)
+    return rows
 
 
 def _in_order(batch: EventBatch, times: NDArray[Any], needed: Set[str]) -> tuple[EventBatch, NDArray[Any]]:

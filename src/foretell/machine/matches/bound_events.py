@@ -105,12 +105,6 @@ class EventRanges:
     position: Ints
     step: Ints
 
-    @classmethod
-    def none(cls, count: int) -> EventRanges:
-        """So many items without events."""
-        nothing = np.zeros(0, np.int64)
-        return cls(np.zeros(count, np.int64), np.zeros(count, np.int64), nothing, nothing)
-
 
 def sort_columns(columns: Sequence[NDArray[Any]], count: int) -> Ints:
     """Columns as integers of the same order."""
@@ -132,9 +126,40 @@ def merge_sort(before: Ints, events: EventRanges, after: Ints) -> Ints:
     return _merge_sort(before, (events.begin, events.end, events.position, events.step), after)
 
 
-def ties(columns: Ints, by: Ints) -> Flags:
-    """Marks the items that have the same values as the one before them in this order."""
-    return _ties(columns, by)
+def column_order(columns: Sequence[NDArray[Any]]) -> tuple[Ints, Flags]:
+    """The stable order by the columns, most significant first; it marks the items in this order that have the same
+    values as the one before them. NumPy merges runs that are in order already, as those of several statements are."""
+    key, others = _packed(list(map(_as_ints, columns)))
+    by, tied = np.argsort(key, kind="stable"), np.zeros(len(key), np.bool_)
+    key = key[by]
+    tied[1:] = key[1:] == key[:-1]
+    if others and tied.any():
+        among = np.flatnonzero(tied | np.append(tied[1:], False))
+        group = np.cumsum(~tied)[among]
+        inner, tied[among] = column_order([group, *(column[by[among]] for column in others)])
+        by[among] = by[among][inner]
+    return by, tied
+
+
+def _packed(columns: list[Ints]) -> tuple[Ints, list[Ints]]:
+    """As many of the first columns as fit as one column, and the others."""
+    key, *others = columns
+    if not len(key):
+        return key, []
+    span = int(key.max()) - int(key.min()) + 1
+    if span < 2**63:
+        key = key - key.min()
+    while others:
+        column, low = others[0], int(others[0].min())
+        width = int(column.max()) - low + 1
+        if span * width >= 2**63 > span * len(column):
+            column, low, width = np.unique(column, return_inverse=True)[1], 0, len(column)
+        if span * width >= 2**63:
+            break
+        key = key * width + (column - low)
+        span *= width
+        others.pop(0)
+    return key, others
 
 
 @kernel
@@ -144,14 +169,6 @@ def _compare_columns(i: int, j: int, columns: Ints) -> int:
         if columns[k, i] != columns[k, j]:
             return -1 if columns[k, i] < columns[k, j] else 1
     return 0
-
-
-@compiled
-def _ties(columns: Ints, by: Ints) -> Flags:
-    tied = np.zeros(by.size, np.bool_)
-    for i in range(1, by.size):
-        tied[i] = _compare_columns(by[i - 1], by[i], columns) == 0
-    return tied
 
 
 @kernel

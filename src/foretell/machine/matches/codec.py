@@ -233,6 +233,6 @@ def restore_results(
         lane=lane,
         start=times(state["start"], time, (count,), "the starts of matches"),
         end=times(ends, np.float64 if ends.dtype.kind == "f" else time, (count,), "the ends of matches"),
-        order=restore_order(state["order"], count, bounds.places),
+        places=restore_order(state["order"], count, bounds.places),
         bindings=returned,
     )

@@ -17,7 +17,7 @@ from foretell.machine.exec.raw_matches import RawMatches
 from foretell.machine.input.event_buffer import EventBuffer
 from foretell.machine.matches.bound_events import BoundEvents
 from foretell.machine.matches.event_chains import Gaps, chained_events, gather_events
-from foretell.plan.lower.post_match import PositionSource, PostMatchPlan
+from foretell.plan.lower.post_match import PositionSource, PostMatchPlan, StepPosition
 from foretell.records import record
 
 
@@ -104,8 +104,7 @@ class MatchBatch:
 
     @cached_property
     def _events(self) -> tuple[BoundEvents, Gaps]:
-        steps = range(len(self.plan.positions))
-        return self.gathered or gather_events(self.raw, [self._known_position(step) for step in steps])
+        return self.gathered or gather_events(self.raw, self._known_positions)
 
     @property
     def bound(self) -> BoundEvents:
@@ -135,8 +134,7 @@ class MatchBatch:
     def known_events(self) -> Ints:
         """The number of each match's events that are not in a chain."""
         counts = np.zeros(len(self), np.int64)
-        for step in range(len(self.plan.positions)):
-            position = self._known_position(step)
+        for position in self._known_positions:
             if position is not None:
                 counts += position >= 0
         return counts
@@ -148,7 +146,7 @@ class MatchBatch:
 
     def of_step(self, step: int, *, latest: bool) -> Ints:
         """The position of each match's first or latest event of a step; -1 without one."""
-        known = self._known_position(step)
+        known = self._known_positions[step]
         return self.bound.of_step(step, latest=latest) if known is None else known
 
     def events_of_step(self, step: int, match: Ints) -> tuple[Ints, Ints]:
@@ -157,9 +155,22 @@ class MatchBatch:
             return chained_events(self.raw, step, match)
         return self.bound.events_of_step(step, match)
 
-    def _known_position(self, step: int) -> Ints | None:
-        """The position of a step's event, -1 without one; None if the step may have several."""
-        position = self.plan.positions[step]
+    def sequence(self) -> list[Ints] | None:
+        """The position of each step's event, where every match has exactly one of each, in the order of the steps; else
+        None."""
+        columns: list[Ints] = []
+        for column in self._known_positions:
+            if column is None or (column <= (columns[-1] if columns else -1)).any():
+                return None
+            columns.append(column)
+        return columns
+
+    @cached_property
+    def _known_positions(self) -> list[Ints | None]:
+        """The position of each step's event, -1 without one; None if the step may have several."""
+        return list(map(self._known_position, self.plan.positions))
+
+    def _known_position(self, position: StepPosition) -> Ints | None:
         match position.source:
             case PositionSource.REGISTER:
                 words, nulls = self.register(position.output)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from foretell.arrays import Flags, Floats, Ints
 from foretell.events.notification import Notification
 from foretell.events.types import Scalar, Type
-from foretell.filter.column import Column, concatenate_columns
+from foretell.filter.column import Column, concatenate_columns, no_nulls
 from foretell.filter.string_dictionary import Texts
-from foretell.filter.template_index import SHIFT
 from foretell.machine.input.event_buffer import EventBuffer
 from foretell.machine.input.event_order import deepened
 from foretell.machine.input.lane_keys import LaneKeys
 from foretell.machine.matches.bound_events import BoundEvents
+from foretell.machine.matches.indexed_rows import IndexedRows
 from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.rendering import column_scalar
 from foretell.plan.result_schema import ResultSchema
@@ -41,11 +41,11 @@ _RESULT_BYTES = 16
 class ResultBatch:
     """Matches or, with `forecasts`, forecasts of one subscription or of one row of a template.
 
-    `order` has the place of each result in the order of all events (see `machine.input.event_order`). `matches` is None
+    `places` are those of the results in the order of all events, where these are not those of their last events.
+    `matches` is None
     where there are no events: for absences, and for forecasts of lanes without a partial match. `bindings` are the
-    RETURN columns, or the variables. If one executor serves all rows of a template, `intervals` has the rows that each
-    match belongs to (see `filter.template_index`), `row_ids` their ids, and `row_since` the position from which on a
-    match must begin to belong to a row; otherwise `id` is the id of the row.
+    RETURN columns, or the variables. If one executor serves all `rows` of a template, `intervals` has those that each
+    match belongs to; otherwise `id` is the id of the row.
     """
 
     schema: ResultSchema
@@ -53,14 +53,13 @@ class ResultBatch:
     lane: Ints
     start: NDArray[Any]
     end: NDArray[Any]
-    order: Ints
+    places: Ints | None
     bindings: Mapping[str, Column]
     keys: LaneKeys
     id: Scalar
     strings: Texts
     intervals: Ints | None = None
-    row_ids: Sequence[Scalar] | NDArray[np.object_] = ()
-    row_since: Ints | None = None
+    rows: IndexedRows | None = None
     forecasts: ForecastColumns | None = None
 
     def __len__(self) -> int:
@@ -82,25 +81,47 @@ class ResultBatch:
         """The number of notifications: with a template, one for each row that a match belongs to."""
         if self.intervals is None:
             return len(self)
-        if self.row_since is not None:
-            return len(self.notification_rows[0])
-        return int((self.intervals & ((1 << SHIFT) - 1)).sum())
+        return int(self.row_counts.sum())
+
+    @property
+    def row_counts(self) -> Ints:
+        """The number of rows of a template that each match belongs to."""
+        assert self.intervals is not None
+        assert self.rows is not None
+        assert self.matches is not None
+        return self.rows.counts(self.intervals, self.matches.first)
+
+    def rows_of(self, results: Ints) -> Ints:
+        """The rows of a template that these matches belong to, by their ids: those of one match after those of the
+        other."""
+        assert self.intervals is not None
+        assert self.rows is not None
+        assert self.matches is not None
+        return self.rows.of(self.intervals[results], self.matches.first[results])
 
     @property
     def notification_rows(self) -> tuple[Ints, Ints]:
         """The result of each notification, and the template row that it goes to; -1 where `id` has the row."""
+        every = np.arange(len(self))
         if self.intervals is None:
-            return np.arange(len(self)), np.full(len(self), -1, np.int64)
-        first, count = self.intervals >> SHIFT, self.intervals & ((1 << SHIFT) - 1)
-        result = np.repeat(np.arange(len(self)), count)
-        row = np.arange(len(result)) + np.repeat(first - np.cumsum(count) + count, count)
-        if self.row_since is None or self.matches is None:
-            return result, row
-        belongs = self.matches.first[result] >= self.row_since[row]
-        return result[belongs], row[belongs]
+            return every, np.full(len(self), -1, np.int64)
+        return np.repeat(every, self.row_counts), self.rows_of(every)
 
     def id_of(self, row: int) -> Scalar:
-        return self.id if row < 0 else self.row_ids[row]
+        return self.id if row < 0 or self.rows is None else self.rows.ids[row]
+
+    @property
+    def order(self) -> Ints:
+        """The place of each result in the order of all events (see `machine.input.event_order`)."""
+        if self.places is not None:
+            return self.places
+        assert self.matches is not None
+        return self.matches.buffer.order(self.matches.last)
+
+    @property
+    def completed_by_time(self) -> Flags:
+        """The results that time completed, between two events."""
+        return no_nulls(len(self)) if self.places is None else self.places[:, 0] & 1 == 1
 
     def filter(self, keep: Flags) -> ResultBatch:
         forecasts = self.forecasts
@@ -110,7 +131,7 @@ class ResultBatch:
             lane=self.lane[keep],
             start=self.start[keep],
             end=self.end[keep],
-            order=self.order[keep],
+            places=None if self.places is None else self.places[keep],
             bindings={name: column.take(keep) for name, column in self.bindings.items()},
             intervals=None if self.intervals is None else self.intervals[keep],
             forecasts=None if forecasts is None else replace(forecasts, probability=forecasts.probability[keep]),
@@ -119,7 +140,9 @@ class ResultBatch:
     def without_buffer(self) -> ResultBatch:
         """The results without the events that they refer to: enough for the statements that read them."""
         matches = self.matches
-        return self if matches is None else replace(self, matches=replace(matches, buffer=EventBuffer()))
+        if matches is None:
+            return self
+        return replace(self, places=self.order, matches=replace(matches, buffer=EventBuffer()))
 
     def texts(self, registers: Iterable[int]) -> Iterator[Ints]:
         """The codes of all texts; these registers have some."""
@@ -132,10 +155,23 @@ class ResultBatch:
 
     @property
     def bound_events(self) -> BoundEvents:
+        return _no_events(self.lane) if self.matches is None else self.matches.bound
+
+    def events_of(self, results: Flags) -> BoundEvents:
+        """The events of some results."""
+        return _no_events(self.lane[results]) if self.matches is None else self.matches.filter(results).bound
+
+    @property
+    def ascends(self) -> bool:
+        """Whether each result ends later than the one before it or, with the same end, has later events."""
+        later = self.end[1:] > self.end[:-1]
+        if later.all():
+            return True
         if self.matches is None:
-            nothing = np.zeros(0, np.int64)
-            return BoundEvents(self.lane, np.zeros(len(self) + 1, np.int64), nothing, nothing)
-        return BoundEvents(self.lane, self.matches.starts, self.matches.position, self.matches.step)
+            return False
+        first = self.matches.first
+        later |= (self.end[1:] == self.end[:-1]) & (first[1:] > first[:-1])
+        return bool(later.all())
 
     def completion_order(self) -> Ints:
         """The results by completion, then by the positions of their events, then by their steps."""
@@ -204,6 +240,11 @@ class ResultPiece:
     settled: int | float
 
 
+def _no_events(lane: Ints) -> BoundEvents:
+    nothing = np.zeros(0, np.int64)
+    return BoundEvents(lane, np.zeros(len(lane) + 1, np.int64), nothing, nothing)
+
+
 def completion_columns(order: Ints, end: NDArray[Any]) -> list[NDArray[Any]]:
     """Columns that order results by completion: results that time completes between the same two events go by end."""
     return [order[:, 0], end, *order.T[1:]]
@@ -218,7 +259,7 @@ def joined_results(parts: list[ResultBatch], buffer: EventBuffer) -> ResultBatch
         lane=np.concatenate([p.lane for p in parts]),
         start=np.concatenate([p.start for p in parts]),
         end=np.concatenate([p.end for p in parts]),
-        order=np.concatenate([deepened(p.order, max(q.order.shape[1] for q in parts)) for p in parts]),
+        places=np.concatenate([deepened(p.order, max(q.order.shape[1] for q in parts)) for p in parts]),
         bindings={
             name: concatenate_columns([part.bindings[name] for part in parts], column.kind)
             for name, column in parts[-1].bindings.items()

@@ -117,7 +117,7 @@ class ForecastEmitter:
             lane=runs.lane,
             start=runs.start,
             end=buffer.times(furthest.position),
-            order=buffer.order(furthest.position),
+            places=None,
             bindings={name: _first_bound(values, runs) for name, values in plan.bindings.items()},
             probability=probability,
         )
@@ -130,7 +130,7 @@ class ForecastEmitter:
             lane=segment.lane[rows],
             start=times,
             end=times,
-            order=segment.order[rows],
+            places=segment.order[rows],
             bindings={
                 variable: Column(kind, np.zeros(len(rows), np.int64), np.ones(len(rows), np.bool_))
                 for variable, kind in self.member.schema.variables.items()
@@ -145,7 +145,7 @@ class ForecastEmitter:
         lane: Ints,
         start: NDArray[Any],
         end: NDArray[Any],
-        order: Ints,
+        places: Ints | None,
         bindings: dict[str, Column],
         probability: Floats,
     ) -> ResultBatch:
@@ -157,7 +157,7 @@ class ForecastEmitter:
             lane=lane,
             start=start,
             end=end,
-            order=order,
+            places=places,
             bindings=bindings,
             keys=member.stream.keys,
             id=member.id,
@@ -218,7 +218,7 @@ def _completions(segment: EventSegment, process: Ints, results: list[ResultBatch
             owners.append(result.lane)
             ends.append(result.end)
             continue
-        by_time = (result.order[:, 0] & 1) == 1
+        by_time = result.completed_by_time
         last = result.matches.last - segment.base
         matched[last[~by_time & (last >= 0)]] = True
         late = np.flatnonzero(by_time & (last >= 0))
