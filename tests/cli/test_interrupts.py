@@ -96,7 +96,7 @@ def test_at_work(folder: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks at /proc")
-@pytest.mark.parametrize("library", ["numpy", "pyarrow/libarrow", "pyarrow/_compute"])
+@pytest.mark.parametrize("library", ["numpy", "pyarrow/libarrow"])
 def test_while_libraries_load(folder: Path, library: str) -> None:
     """An import in the middle may turn an interrupt into another error."""
     os.mkfifo(folder / "pipe.jsonl")

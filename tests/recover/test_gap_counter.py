@@ -99,6 +99,19 @@ def test_a_model_of_gaps_is_saved_and_loaded(tmp_path: Path) -> None:
     assert [(n.id, n.probability) for n in again] == rows
 
 
+def test_training_is_not_on_spark_yet() -> None:
+    with pytest.raises(ft.InputError, match="statements with LOSING are trained in this process only"):
+        ft.train(statement(LOSS), {"reads": WORLDS["shop"](3, np.random.default_rng(1))}, engine="spark")
+
+
+def test_forecasts_and_gaps_are_trained_together() -> None:
+    seen = WORLDS["shop"](200, np.random.default_rng(1))
+    text = statement(LOSS) + "SUBSCRIBE f FROM reads PER lane MATCH x ; z DEFINE x AS kind = 'x', z AS kind = 'z' "
+    model = ft.train(text + "FORECAST WITHIN 2 EVENTS ABOVE 0.5;", {"reads": seen})
+    assert set(model.subscriptions) == {"f"}
+    assert set(model.delays) == {"m"}
+
+
 @pytest.mark.parametrize(
     ("gap", "message"),
     [

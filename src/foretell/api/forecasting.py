@@ -73,10 +73,16 @@ def train(
     losing = [s for s in read_trees if s.losing]
     if not forecasting_trees and not losing:
         raise _no_forecasts()
+    if any(s.forecast for s in losing):
+        hint = "write two statements, one with FORECAST and one with LOSING"
+        raise InputError("not-in-engine", "forecasts of LOSING are not supported yet", hint=hint)
     gaps: dict[str, Mapping[str, object]] = {}
     if losing:
         from foretell.api.gap_trainer import trained_gaps, without_losing
 
+        if engine == "spark" or any(map(is_spark_frame, as_mapping(inputs, "inputs", "inputs={…}").values())):
+            hint = "pass files or tables and leave engine out, or put these statements into a file of their own"
+            raise InputError("not-on-spark", "statements with LOSING are trained in this process only", hint=hint)
         history = read_history(program, inputs, time, read, tables, strict, PeriodRequest(since, until, split))
         gaps = trained_gaps(program, history, settings)
         if not forecasting_trees:

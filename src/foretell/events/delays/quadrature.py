@@ -55,8 +55,8 @@ def log_integrals(log_f: LogFunction, owner: Ints, low: Floats, high: Floats, co
     """The logarithms of `count` integrals: each is the sum over its panels, from `low` to `high`.
 
     >>> panels = np.zeros(2, np.int64), np.array([0.0, 1.0]), np.array([1.0, 1000.0])
-    >>> round(float(log_integrals(lambda owner, x: -x, *panels, 1)[0]), 9)
-    0.0
+    >>> round(float(np.exp(log_integrals(lambda owner, x: -x / 2, *panels, 1))[0]), 9)
+    2.0
     """
     scale = np.full(count, -np.inf)
     done = np.zeros(count)
