@@ -14,12 +14,12 @@ from foretell.language.functions import AGGREGATES, FUNCTIONS
 
 #: Every word of the grammar, and those that have a meaning of their own in expressions.
 KEYWORDS = """
-    above accumulate after and as between by case consume correlate define do duration each else end events fail false
-    first for forecast from having hold id in independent is last late let like longest loop losing loss match next not null of or
-    order parallel past per persist prev published push repeat return score select sequential simultaneous skip stream
-    subscribe then ties time timestamp to true unless when within  count sum avg min max t contains abs lower upper
-    length coalesce regexp_like substr sqrt round year weekday
-    us ms s sec mins minute h hours d day weeks bool int float string
+    above accumulate after and as between by case consume correlate define do duration each else end events fail
+    false first for forecast from having hold id in independent is last late let like longest loop losing loss match
+    next not null of or order parallel past per persist prev published push repeat return score select sequential
+    simultaneous skip stream subscribe then ties time timestamp to true unless when within count sum avg min max t
+    contains abs lower upper length coalesce regexp_like substr sqrt round year weekday us ms s sec mins minute h
+    hours d day weeks bool int float string
 """.split()  # noqa: SIM905
 
 LARGEST = 2**63 - 1
