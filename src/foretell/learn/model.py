@@ -118,7 +118,11 @@ class Model(Viewed):
         trained = list(self.subscriptions.items())
         shown = [{"statement": name, **model.cells} for name, model in trained[:rows]]
         header = list(shown[0]) if shown else []
-        remarks = [f"delays of {listed(list(self.delays))}"] if self.delays else []
+        counted_gaps = [name for name, parts in self.delays.items() if isinstance(parts, Mapping) and "gaps" in parts]
+        delays = [name for name in self.delays if name not in counted_gaps]
+        remarks = [
+            f"{kind} of {listed(names)}" for kind, names in (("delays", delays), ("gaps", counted_gaps)) if names
+        ]
         title = f"Model of {counted(len(trained), 'statement')}"
         return View(title, header, [list(cells.values()) for cells in shown], remarks, len(trained) - len(shown))
 

@@ -161,7 +161,7 @@ class Gap:
             "no-delay",
             f"subscription '{statement}': LOSING needs the delay of '{place.name}' ({side} its neighbour), "
             "and no model has it",
-            hint=f'pass a model with {{"subscriptions": {{"{statement}": {{"{side}": '
+            hint=f'train a model (foretell train), or pass {{"subscriptions": {{"{statement}": {{"{side}": '
             f'{{"{place.name}": {{"distribution": "exponential", "mean": 60, "share": 1}}}}}}}}}}',
         )
 
