@@ -118,7 +118,7 @@ class Model(Viewed):
         trained = list(self.subscriptions.items())
         shown = [{"statement": name, **model.cells} for name, model in trained[:rows]]
         header = list(shown[0]) if shown else []
-        counted_gaps = [name for name, parts in self.delays.items() if isinstance(parts, Mapping) and "gaps" in parts]
+        counted_gaps = [name for name, parts in self.delays.items() if _has_gaps(parts)]
         delays = [name for name in self.delays if name not in counted_gaps]
         remarks = [
             f"{kind} of {listed(names)}" for kind, names in (("delays", delays), ("gaps", counted_gaps)) if names
@@ -172,6 +172,11 @@ class Model(Viewed):
             elif name not in self.subscriptions and self.subscriptions:
                 notes.append(f"{self.name} has no subscription '{name}': it starts untrained")
         return fits, notes
+
+
+def _has_gaps(parts: object) -> bool:
+    """Whether a model has counted the gaps of a statement; what a file has is checked where it is used."""
+    return isinstance(parts, Mapping) and "gaps" in parts
 
 
 def fingerprint(statement: str, streams: Iterable[str]) -> str:
