@@ -86,6 +86,7 @@ def written_init(cls: Any) -> Callable[..., None]:
         body.append("self.__post_init__()")
     keywords = ["*", *parameters[True]] if parameters[True] else []
     lines = [f"def __init__({', '.join(parameters[False] + keywords)}):", *(f" {line}" for line in body or ["pass"])]
+    # As `dataclasses` does: of the text only the names of fields vary, which are names in our own modules.
     exec("\n".join(lines), known)
     init: Callable[..., None] = known["__init__"]
     init.__qualname__ = f"{cls.__qualname__}.__init__"

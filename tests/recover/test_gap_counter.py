@@ -99,6 +99,11 @@ def test_a_model_of_gaps_is_saved_and_loaded(tmp_path: Path) -> None:
     assert [(n.id, n.probability) for n in again] == rows
 
 
+def test_nothing_is_learned_of_what_is_always_lost() -> None:
+    with pytest.raises(ft.InputError, match="a history that lost 1 of 'y' shows nothing of it"):
+        ft.train(statement(1.0), {"reads": WORLDS["shop"](30, np.random.default_rng(1))})
+
+
 def test_training_is_not_on_spark_yet() -> None:
     with pytest.raises(ft.InputError, match="statements with LOSING are trained in this process only"):
         ft.train(statement(LOSS), {"reads": WORLDS["shop"](3, np.random.default_rng(1))}, engine="spark")
@@ -121,6 +126,8 @@ def test_forecasts_and_gaps_are_trained_together() -> None:
         ({"from": "x", "to": "z", "hidden": ["y"], "loss": [1.0], "counts": []}, "do not fit each other"),
         ({"from": "x", "to": "z", "hidden": ["y"], "loss": [0.1], "counts": [[[0], [[0, -1]]]]}, "bin 0 has -1 gaps"),
         ({"from": "x", "to": "z", "hidden": ["y"], "loss": [0.1], "counts": [[[0, 1], []]]}, "do not fit each other"),
+        ({"from": "x", "to": "z", "hidden": ["y"], "loss": [0.1], "counts": [[[10**9], []]]}, "do not fit each other"),
+        ({"from": "x", "to": "z", "hidden": ["y"], "loss": [0.1], "counts": [[[1e400], []]]}, "cannot be read"),
     ],
 )
 def test_gaps_that_cannot_be_read(gap: object, message: str) -> None:

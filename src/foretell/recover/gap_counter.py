@@ -15,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from foretell.arrays import Floats, Ints
+from foretell.errors import InputError
 from foretell.events.delays.delay_model import GapEnds
-from foretell.events.delays.gap_counts import BINS, GapCounts, bin_of
+from foretell.events.delays.gap_counts import BINS, MOST_LOSS, GapCounts, bin_of
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.gap_statements import LENGTH, gap_statement
@@ -64,7 +65,14 @@ class GapCounter:
         return any(loss[h] > 0 for h in hidden) and all(loss[h] > 0 for h in hidden if not steps[h].shape.negated)
 
     def _losses(self, hidden: Sequence[str]) -> list[float]:
-        return [0.0 if self.complete else self.checked.loss[h] for h in hidden]
+        losses = [0.0 if self.complete else self.checked.loss[h] for h in hidden]
+        for step, loss in zip(hidden, losses, strict=True):
+            if loss > MOST_LOSS:
+                message = (
+                    f"subscription '{self.checked.name}': a history that lost {loss:g} of '{step}' shows nothing of it"
+                )
+                raise InputError("too-lossy", message, hint="train on events that are complete, with --complete")
+        return losses
 
     def _between(self, u: str, hidden: Sequence[str], v: str) -> GapCounts:
         gaps = self._found(u, v)

@@ -26,8 +26,14 @@ BINS_PER_DECADE = 8
 _FIRST, _DECADES = -7, 18
 BINS = BINS_PER_DECADE * _DECADES
 
+#: More gaps than any history has; sums of their products stay finite.
+_MOST_GAPS = 1e15
+
 #: A count of more events is as this one.
 MOST_EVENTS = 12
+
+#: The most that a history may have lost of a step: what was lost cannot be worked out of almost nothing.
+MOST_LOSS = 0.999
 
 #: A probability is the mean over neighbouring bins that have so many gaps, if there are so many.
 _ENOUGH = 400.0
@@ -61,10 +67,6 @@ class GapCounts:
         nothing = np.zeros(BINS)
         both = {key: self.counts.get(key, nothing) + other.counts.get(key, nothing) for key in keys}
         return GapCounts(self.hidden, self.loss, both)
-
-    @property
-    def gaps(self) -> float:
-        return float(sum(map(np.sum, self.counts.values())))
 
     def probability(self, length: float, wanted: Sequence[bool], losses: Sequence[float]) -> float | None:
         """The probability that the wanted steps happened and the others did not, given that none was seen; None where
@@ -128,13 +130,14 @@ class GapCounts:
             for key, cells in document["counts"]:
                 bins = np.zeros(BINS)
                 for place, weight in cells:
-                    if not (0 <= place < BINS and 0 <= weight < math.inf):
+                    if not (0 <= place < BINS and 0 <= weight <= _MOST_GAPS):
                         raise ValueError(f"bin {place} has {weight} gaps")
                     bins[place] = weight
                 counts[tuple(int(m) for m in key)] = bins
             fits = len(hidden) == len(loss) and all(len(key) == len(hidden) for key in counts)
-            if not fits or not all(0 <= p < 1 for p in loss) or any(m < 0 for key in counts for m in key):
+            possible = all(0 <= p <= MOST_LOSS for p in loss) and all(0 <= m <= MOST_EVENTS for k in counts for m in k)
+            if not fits or not possible:
                 raise ValueError("its steps, losses and counts do not fit each other")
-        except (AssertionError, KeyError, TypeError, ValueError, IndexError) as error:
+        except (AssertionError, KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
             raise InputError("bad-model", f"the gap '{name}' of the model cannot be read: {error}") from None
         return cls(hidden, loss, counts)

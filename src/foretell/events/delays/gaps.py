@@ -88,7 +88,6 @@ class HiddenSteps:
         """The logarithm of the probability that none of the steps after a place comes within a time."""
         later = range(place + 1, len(self.steps) + 1)
         weights = [(self._none_between(place, to), self.delays[self._name(place), self._name(to)]) for to in later]
-
         only = weights[0][-1] if len(weights) == 1 else None
 
         def log_rest(time: Floats) -> Floats:
