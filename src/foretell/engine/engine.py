@@ -111,7 +111,8 @@ class Engine(Viewed):
             state.append(f"{counted(self.waiting, 'event')} held back")
         late = [f"{stream} {count:,}" for stream, count in self.late.items() if count]
         remarks = [f"late events: {listed(late)}"] if late else []
-        remarks += [f"{name} stopped in a lane: see .refused" for name in sorted({name for name, _ in self.refused})]
+        stopped = sorted(self.stopped_lanes.items())
+        remarks += [f"{name} stopped in {counted(lanes, 'lane')}: see .refused" for name, lanes in stopped]
         return replace(view, title=f"Engine: {', '.join([view.title, *state])}", remarks=remarks)
 
     @property
@@ -145,9 +146,16 @@ class Engine(Viewed):
 
     @property
     def refused(self) -> tuple[tuple[str, Mapping[str, Scalar]], ...]:
-        """The subscriptions that stopped in a lane because they exceeded the limits, with the lane's key."""
+        """The subscriptions that stopped in a lane because they exceeded the limits, with the lane's key: the first
+        10,000. `stopped_lanes` counts all."""
         pipeline = self._deployment.pipeline
         return () if pipeline is None else tuple(pipeline.runtime.ledger.refused)
+
+    @property
+    def stopped_lanes(self) -> dict[str, int]:
+        """In how many lanes each subscription stopped because it exceeded the limits."""
+        pipeline = self._deployment.pipeline
+        return {} if pipeline is None else dict(pipeline.runtime.ledger.stopped)
 
     @property
     def dropped_matches(self) -> dict[str, int]:

@@ -137,7 +137,7 @@ class NfaGroup:
         matches = self.executor.process(segment, len(self.stream.lanes), now)
         if self.executor.refusals or self.executor.dropped:
             self.record_limits()
-        if self.executor.refused:
+        if self.executor.stopped:
             matches = self._without_refused(self.executor, matches)
         if len(self.members) == 1:
             (member,) = self.members.values()
@@ -224,10 +224,9 @@ class NfaGroup:
         """Records in the ledger which lanes the limits refused, and how many runs they dropped."""
         executor, ledger = self.executor, self.stream.ledger
         assert executor is not None
-        for number, lane, limit in executor.refusals:
+        for number, lanes, limit in executor.refusals:
             if number in self.members:
-                key = {} if lane < 0 else dict(self.stream.keys[lane])
-                ledger.refuse(self.members[number].plan.name, key, limit)
+                ledger.refuse(self.members[number].plan.name, lanes, self.stream.keys, limit)
         for number, count in executor.dropped.items():
             if number in self.members:
                 ledger.drop(self.members[number].plan.name, count, executor.dropped_by)
@@ -242,11 +241,7 @@ class NfaGroup:
         position = np.where(matches.position < 0, matches.first, matches.position)
         keep = np.ones(len(matches), np.bool_)
         for number in self.members:
-            lanes = {lane: since for (member, lane), since in executor.refused.items() if member == number}
-            if lanes:
-                until = np.full(len(self.stream.lanes), np.iinfo(np.int64).max)
-                until[list(lanes)] = list(lanes.values())
-                keep &= (owner != number) | (position < until[matches.lane])
+            keep &= (owner != number) | (position < executor.stopped.since(number, matches.lane))
         return matches.only(keep)
 
     # ── snapshots ──

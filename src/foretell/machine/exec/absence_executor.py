@@ -49,8 +49,8 @@ class AbsenceExecutor:
         ledger = self.stream.ledger
         most = max(0, ledger.remaining_bytes) // RESULT_BYTES
         lane, start, stopped = self.silences.process(segment.lane, times, self._ends(segment), within, now, most)
-        for flooded in stopped:
-            ledger.refuse(self.schema.name, dict(self.stream.keys[flooded]), "memory")
+        if len(stopped):
+            ledger.refuse(self.schema.name, stopped, self.stream.keys, "memory")
         return self._results(lane, start, start + start.dtype.type(within), order)
 
     def _ends(self, segment: EventSegment) -> Flags:

@@ -21,6 +21,7 @@ from foretell.machine.exec.batch_columns import bytecode, new_stack
 from foretell.machine.exec.kernel_variants import extent_of_arrivals, kernel_for
 from foretell.machine.exec.limits import Limit, RunLedger
 from foretell.machine.exec.raw_matches import NO_NODES, WORK_ON_MATCHES, RawMatches
+from foretell.machine.exec.stopped_lanes import StoppedLanes
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.kernels import arrival_walk
@@ -41,7 +42,7 @@ from foretell.machine.kernels.arrival_walk import (
 from foretell.machine.kernels.structs import Values
 from foretell.plan.lower.arrivals import ArrivalPlan
 from foretell.plan.lower.registers import Register, RegisterKind
-from foretell.storage.recorded_values import array, require_range
+from foretell.storage.recorded_values import FAR, indices, require_range
 
 
 @dataclass
@@ -67,8 +68,8 @@ class ArrivalExecutor:
         self._windowed = subscription.within is not None
         self._within = self._time(subscription.within or 0)
         self._last = len(self.plan.steps) - 1
-        self.refused: dict[tuple[int, int], int] = {}  # these four as in NfaExecutor
-        self.refusals: list[tuple[int, int, Limit]] = []
+        self.stopped = StoppedLanes()  # these four as in NfaExecutor
+        self.refusals: list[tuple[int, Ints, Limit]] = []
         self.dropped: dict[int, int] = {}
         self.dropped_by: Limit = "lane"
         size = 1 << max(self.capacity, self._last + 1).bit_length()
@@ -132,7 +133,7 @@ class ArrivalExecutor:
             written += sum(column.nbytes for column in output)
             self.account()
             if WORK_ON_MATCHES * written > self.ledger.remaining_bytes:
-                self._refuse(int(batch.events.lane[done]), int(batch.events.position[done]), "memory")
+                self._refuse(batch.events.lane[done : done + 1], int(batch.events.position[done]), "memory")
                 self.ring.counters[LEVEL] = IDLE  # the walk amid which the kernel stopped is over
         if self._windowed:
             lists = self._list_arrays()
@@ -230,7 +231,7 @@ class ArrivalExecutor:
     def account(self) -> None:
         """Tell the ledger how many arrivals there are, and how much memory they take."""
         self.ledger.held[id(self)] = len(self)
-        self.ledger.bytes[id(self)] = self.ring.nbytes + self.lists.nbytes
+        self.ledger.bytes[id(self)] = self.ring.nbytes + self.lists.nbytes + self.stopped.nbytes
 
     def relieve(self, position: int) -> None:
         """Stop or drop arrivals because the engine takes too much memory; the next event is the one at a position."""
@@ -257,11 +258,7 @@ class ArrivalExecutor:
         if self.ledger.limits.then == "drop":
             self._count_dropped(self.ring.drop(max(self._last + 1, len(self) // 4)), limit)
             return
-        freed, enough = 0, len(self) // 4
-        for lane in self.ring.crowded_lanes():
-            freed += self._refuse(lane, position, limit)
-            if freed >= enough:
-                break
+        self._refuse(self.ring.crowded_lanes(len(self) // 4), position, limit)
 
     def _relieve_lane(self, lane: int, position: int) -> None:
         """With the event at a position a lane has more arrivals than its limit."""
@@ -269,12 +266,11 @@ class ArrivalExecutor:
         if limits.then == "drop":
             self._count_dropped(self.ring.drop_of(lane, max(held // 4, held - limits.lane)), "lane")
         else:
-            self._refuse(lane, position, "lane")
+            self._refuse(np.array([lane]), position, "lane")
 
-    def _refuse(self, lane: int, position: int, limit: Limit) -> int:
-        self.refused[0, lane] = position
-        self.refusals.append((0, lane, limit))
-        return self.ring.refuse(lane)
+    def _refuse(self, lanes: Ints, position: int, limit: Limit) -> None:
+        self.refusals.append((0, self.stopped.stop(0, lanes, position), limit))
+        self.ring.refuse(lanes)
 
     def _count_dropped(self, count: int, limit: Limit) -> None:
         self.dropped[0] = self.dropped.get(0, 0) + count
@@ -284,13 +280,12 @@ class ArrivalExecutor:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All that a later batch needs, as arrays. Between batches no walk is under way."""
-        refused = np.array([[lane, since] for (_, lane), since in self.refused.items()], np.int64).reshape(-1, 2)
-        return {**self.lists.state(), "refused": refused, **self.ring.state()}
+        return {**self.lists.state(), "refused": self.stopped.rows()[:, 1:], **self.ring.state()}
 
     def restore(self, state: Mapping[str, NDArray[Any]], bounds: StateBounds) -> None:
         self.lists.restore(state, bounds)
-        refused = array(state.get("refused", np.zeros((0, 2), np.int64)), np.int64, (None, 2), "the stopped lanes")
+        refused = indices(state.get("refused", np.zeros((0, 2), np.int64)), FAR, "the stopped lanes", (None, 2))
         require_range(refused[:, 0], bounds.lanes, "the stopped lanes")
-        self.refused = {(0, lane): since for lane, since in refused.tolist()}
+        self.stopped = StoppedLanes.of(np.pad(refused, ((0, 0), (1, 0))))
         rows = 0 if self._columns.selection is None else len(self._columns.selection.sorted_rows)
         self.ring.restore(state, self.lists, RecordedArrivals(bounds, rows, self.plan.stored_texts))

@@ -92,10 +92,11 @@ class ArrivalRing:
         lane = self.arrays.owner[numbers & (self.size - 1)] // self._steps
         return numbers, lane, numbers >= self.fronts[lane]
 
-    def crowded_lanes(self) -> list[int]:
-        """The lanes that have arrivals, those with the most of them first."""
+    def crowded_lanes(self, enough: int) -> Ints:
+        """The lanes with the most arrivals, as many as have `enough` together."""
         lanes = np.flatnonzero(self.held)
-        return [int(lane) for lane in lanes[np.argsort(-self.held[lanes], kind="stable")]]
+        lanes = lanes[np.argsort(-self.held[lanes], kind="stable")]
+        return lanes[: 1 + int(np.searchsorted(np.cumsum(self.held[lanes]), enough))]
 
     @property
     def needed_lanes(self) -> Ints:
@@ -128,19 +129,17 @@ class ArrivalRing:
         """Let go of the oldest of a lane; return how many."""
         numbers, lanes, held = self._numbers()
         gone = numbers[held & (lanes == lane)][:count]
-        self._forget(lane, len(gone), int(gone[-1]) + 1 if len(gone) else 0)
+        self._forget(np.array([lane]), len(gone), int(gone[-1]) + 1 if len(gone) else 0)
         return len(gone)
 
-    def refuse(self, lane: int) -> int:
-        """Let go of all of a lane, for good; return how many."""
-        count = int(self.held[lane])
-        self._forget(lane, count, REFUSED)
-        return count
+    def refuse(self, lanes: Ints) -> None:
+        """Let go of all of some lanes, for good."""
+        self._forget(lanes, self.held[lanes], REFUSED)
 
-    def _forget(self, lane: int, count: int, front: int) -> None:
-        self.held[lane] -= count
-        self.fronts[lane] = max(self.fronts[lane], front)
-        self.counters[HELD] -= count
+    def _forget(self, lanes: Ints, counts: Ints | int, front: int) -> None:
+        self.held[lanes] -= counts
+        self.fronts[lanes] = np.maximum(self.fronts[lanes], front)
+        self.counters[HELD] -= np.sum(counts)
         span = self.counters[FRONT], self.counters[END]
         self.counters[FRONT] = _first_held(*span, self.arrays.owner, self.fronts, self._steps)
 

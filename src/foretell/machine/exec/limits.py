@@ -7,7 +7,7 @@ in a lane where it has too many partial matches, with a warning, or drops the ol
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,11 +26,17 @@ if TYPE_CHECKING:
 
 Limit = Literal["lane", "engine", "memory"]
 
+#: The keys of lanes, by their numbers.
+Keys = Sequence[Mapping[str, Any]]
+
 #: The lanes of a subscription that are named in warnings; the others are counted.
 MOST_NAMED_LANES = 20
 
-#: What a stopped lane takes: its key, and that it is stopped. Limits may stop very many.
-STOPPED_LANE_BYTES = 600
+#: The stopped lanes of all subscriptions that are listed with their keys. Limits may stop very many.
+MOST_LISTED_LANES = 10_000
+
+#: What a listed lane takes.
+_LISTED_LANE_BYTES = 600
 
 #: With less memory no engine starts.
 LEAST_MEMORY = 2**20
@@ -96,7 +102,8 @@ def _amount(name: str, given: object) -> int | None:
 
 @dataclass
 class RunLedger:
-    """Which subscriptions the limits stopped, with the keys of their lanes, and how many runs of each they dropped.
+    """In how many lanes the limits `stopped` each subscription, and how many of its runs they dropped. `refused` has
+    the first of these lanes with their keys.
 
     `warnings` are those that the caller has not taken yet; `held` is how many runs each executor has, by its id, and
     `bytes` how much memory each store takes, by the id of its owner.
@@ -104,11 +111,12 @@ class RunLedger:
 
     limits: Limits = field(default_factory=Limits)
     refused: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    stopped: Counter[str] = field(default_factory=Counter)
     dropped: dict[str, int] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     held: dict[int, int] = field(default_factory=dict)
     bytes: dict[int, int] = field(default_factory=dict)
-    _stopped: Counter[tuple[str, Limit]] = field(default_factory=Counter)  # since warnings were taken
+    _unwarned: Counter[tuple[str, Limit]] = field(default_factory=Counter)  # lanes stopped since warnings were taken
 
     def __post_init__(self) -> None:
         self._budget = self.limits.budget
@@ -125,7 +133,7 @@ class RunLedger:
 
     def no_room(self, stores: Mapping[str, int]) -> InputError:
         """The error where events do not fit into the memory; `stores` has the bytes of what is held besides runs."""
-        held = {**stores, "stopped lanes": self.refused_bytes}
+        held = {**stores, "stopped lanes": self.bytes.get(id(self), 0)}
         held["partial matches"] = sum(self.bytes.values()) - sum(held.values())
         largest = sorted((size, name) for name, size in held.items() if size > 0)[::-1][:3]
         parts = ", ".join(f"{name} {format_bytes(size)}" for size, name in largest)
@@ -140,24 +148,26 @@ class RunLedger:
         self.held.pop(id(owner), None)
         self.bytes.pop(id(owner), None)
 
-    def refuse(self, subscription: str, key: dict[str, Any], limit: Limit) -> None:
-        self.refused.append((subscription, key))
+    def refuse(self, subscription: str, lanes: Sequence[int] | Ints, keys: Keys, limit: Limit) -> None:
+        """A limit has stopped a subscription in some lanes, which have these keys."""
+        self.stopped[subscription] += len(lanes)
+        named = max(0, MOST_NAMED_LANES - self._unwarned[subscription, limit])
+        listed = max(0, MOST_LISTED_LANES - len(self.refused))
+        self._unwarned[subscription, limit] += len(lanes)
+        for at, lane in enumerate(lanes[: max(named, listed)]):
+            key = dict(keys[int(lane)])
+            if at < listed:
+                self.refused.append((subscription, key))
+            if at < named:
+                self._warn_stopped(subscription, f" in lane {key}" if key else "", limit)
         self._count_refused()
-        self._stopped[subscription, limit] += 1
-        if self._stopped[subscription, limit] <= MOST_NAMED_LANES:
-            self._warn_stopped(subscription, f" in lane {key}" if key else "", limit)
 
     def _warn_stopped(self, subscription: str, where: str, limit: Limit) -> None:
         exceeded = self.limits.exceeded(limit)
         self.warnings.append(f"'{subscription}' stopped{where}: {exceeded}; add WITHIN or raise Limits.{limit}")
 
     def _count_refused(self) -> None:
-        self.bytes[id(self)] = self.refused_bytes
-
-    @property
-    def refused_bytes(self) -> int:
-        """The memory that the stopped lanes take."""
-        return STOPPED_LANE_BYTES * len(self.refused)
+        self.bytes[id(self)] = _LISTED_LANE_BYTES * len(self.refused)
 
     def drop(self, subscription: str, count: int, limit: Limit) -> None:
         first = subscription not in self.dropped
@@ -170,20 +180,25 @@ class RunLedger:
 
     def take_warnings(self) -> tuple[str, ...]:
         """The warnings since the last call."""
-        if not self._stopped and not self.warnings:
+        if not self._unwarned and not self.warnings:
             return ()
-        for (subscription, limit), lanes in self._stopped.items():
+        for (subscription, limit), lanes in self._unwarned.items():
             if lanes > MOST_NAMED_LANES:
                 self._warn_stopped(subscription, f" in {lanes - MOST_NAMED_LANES:,} more lanes", limit)
-        self._stopped.clear()
+        self._unwarned.clear()
         warnings, self.warnings = tuple(self.warnings), []
         return warnings
 
     def state(self) -> dict[str, Any]:
-        return {"refused": [[name, key] for name, key in self.refused], "dropped": self.dropped}
+        refused = [[name, key] for name, key in self.refused]
+        return {"refused": refused, "stopped": dict(self.stopped), "dropped": self.dropped}
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.refused = [(str(name), dict(key)) for name, key in state["refused"]]
+        refused = [(str(name), dict(key)) for name, key in state["refused"]]
+        # Early snapshots list all lanes.
+        stopped = state["stopped"] if "stopped" in state else Counter(name for name, _ in refused)
+        self.stopped = Counter({str(name): whole(count, "the stopped lanes") for name, count in stopped.items()})
+        self.refused = refused[:MOST_LISTED_LANES]
         self._count_refused()
         self.dropped = {str(name): whole(count, "the dropped matches") for name, count in state["dropped"].items()}
 
@@ -199,7 +214,7 @@ def enforce_lane_limit(executor: NfaExecutor, lane: int, position: int) -> None:
     if over and limits.then == "drop":
         _drop_oldest(executor, runs, max(1, len(runs) // 4), "lane")
     elif over:
-        _refuse(executor, lane, over, "lane", position)
+        _refuse(executor, np.array([lane]), over, "lane", position)
     # Where runs are of several subscriptions, or shared, there may be more before they are counted again.
     left = int(pool.lanes.lengths[lane])
     pool.lanes.limits[lane] = 2 * left if left > limits.lane else limits.lane
@@ -213,12 +228,9 @@ def enforce_engine_limit(executor: NfaExecutor, position: int, limit: Limit = "e
         _drop_oldest(executor, runs, max(1, len(runs) // 4), limit)
         return
     lanes, counts = np.unique(pool.cells[runs, layout.RUN_LANE], return_counts=True)
-    freed = 0
-    for at in np.argsort(-counts, kind="stable").tolist():
-        _refuse(executor, int(lanes[at]), _by_member(executor, runs), limit, position)
-        freed += int(counts[at])
-        if 4 * freed >= len(runs):
-            break
+    fullest = np.argsort(-counts, kind="stable")
+    enough = 1 + int(np.searchsorted(4 * np.cumsum(counts[fullest]), len(runs)))
+    _refuse(executor, lanes[fullest[:enough]], _by_member(executor, runs), limit, position)
 
 
 def _in_lane(executor: NfaExecutor, lane: int) -> Ints:
@@ -237,18 +249,25 @@ def _by_member(executor: NfaExecutor, runs: Ints) -> dict[int, int]:
     return totals
 
 
-def _refuse(executor: NfaExecutor, lane: int, members: Iterable[int], limit: Limit, position: int) -> None:
-    """Stop some subscriptions in a lane from an event on; free the runs there that only they have."""
+def _refuse(executor: NfaExecutor, lanes: Ints, members: Iterable[int], limit: Limit, position: int) -> None:
+    """Stop some subscriptions in some lanes from an event on; free the runs there that only they have."""
+    stopped, pool = executor.stopped, executor.pool
     for member in members:
-        if (member, lane) not in executor.refused:
-            executor.refused[member, lane] = position
-            executor.refusals.append((member, lane, limit))
-    stopped = {member for member, where in executor.refused if where == lane}
-    dead = np.array([bool(members) and members <= stopped for members in executor.nfa.members], np.bool_)
-    runs = _in_lane(executor, lane)
-    _remove(executor, runs[dead[executor.pool.cells[runs, layout.RUN_STATE]]])
-    if all(members <= stopped for members in executor.nfa.members):
-        executor.pool.lanes.lengths[lane] = -1  # the kernels pass it over
+        new = stopped.stop(member, lanes, position)
+        if len(new):
+            executor.refusals.append((member, new, limit))
+    chosen = np.zeros(max(len(pool.lanes.lengths), int(lanes.max()) + 1), np.bool_)
+    chosen[lanes] = True
+    runs = pool.in_use
+    runs = runs[chosen[pool.cells[runs, layout.RUN_LANE]]]
+    states, lane_of = pool.cells[runs, layout.RUN_STATE], pool.cells[runs, layout.RUN_LANE]
+    dead = np.zeros(len(runs), np.bool_)
+    for state in np.unique(states).tolist():
+        own, at = executor.nfa.members[state], np.flatnonzero(states == state)
+        dead[at] = bool(own) and stopped.all_stopped(own, lane_of[at])
+    _remove(executor, runs[dead])
+    everybody = {member for own in executor.nfa.members for member in own}
+    pool.lanes.lengths[lanes[stopped.all_stopped(everybody, lanes)]] = -1  # the kernels pass them over
 
 
 def _drop_oldest(executor: NfaExecutor, runs: Ints, count: int, limit: Limit) -> None:

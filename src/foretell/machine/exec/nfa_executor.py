@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -24,6 +24,7 @@ from foretell.machine.exec.observation import LazyFurthestRuns, Observation
 from foretell.machine.exec.raw_matches import NO_NODES, WORK_ON_MATCHES, RawMatches
 from foretell.machine.exec.reverse_scan import ReverseScan
 from foretell.machine.exec.run_pool import RecordedRuns, RunPool
+from foretell.machine.exec.stopped_lanes import StoppedLanes
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.kernels import general, layout, lockstep, longest, strict
@@ -34,7 +35,7 @@ from foretell.machine.matches.longest import LiveStarts
 from foretell.machine.observe.observer import Probe
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.strategy import Kernel
-from foretell.storage.recorded_values import instant, require, whole
+from foretell.storage.recorded_values import FAR, indices, instant, require_range, whole
 
 _KERNELS: Mapping[Kernel, Callable[..., Any]] = {
     Kernel.GENERAL: general.run_events,
@@ -52,9 +53,9 @@ MOST_UNCOUNTED = 4
 class NfaExecutor:
     """The runs of one compiled NFA, from batch to batch.
 
-    `refused` has subscriptions, by their numbers, and lanes, with the event from which on a limit stopped them;
-    `refusals`, `dropped` and `dropped_by` are news that the caller has not taken yet. `observation` is what the probe,
-    if there is one, saw of the latest batch; `exclusion` is what AFTER MATCH hides from it in the next.
+    `stopped` tells from which event on a limit stopped a subscription in a lane; `refusals`, `dropped` and `dropped_by`
+    are news that the caller has not taken yet. `observation` is what the probe, if there is one, saw of the latest
+    batch; `exclusion` is what AFTER MATCH hides from it in the next.
     """
 
     nfa: CompiledNfa
@@ -65,8 +66,8 @@ class NfaExecutor:
     probe: Probe | None = None
 
     def __post_init__(self) -> None:
-        self.refused: dict[tuple[int, int], int] = {}
-        self.refusals: list[tuple[int, int, Limit]] = []
+        self.stopped = StoppedLanes()
+        self.refusals: list[tuple[int, Ints, Limit]] = []
         self.dropped: dict[int, int] = {}
         self.dropped_by: Limit = "lane"
         self.pool = RunPool(self.nfa, self.ledger.limits.lane)
@@ -292,7 +293,7 @@ class NfaExecutor:
     def account(self) -> None:
         """Tell the ledger how many runs there are, and how much memory they take."""
         self.ledger.held[id(self)] = self.alive
-        self.ledger.bytes[id(self)] = self.pool.nbytes + self.output.nbytes
+        self.ledger.bytes[id(self)] = self.pool.nbytes + self.output.nbytes + self.stopped.nbytes
 
     def sweep(self) -> int:
         """Free the runs that can come to nothing; return how many."""
@@ -308,8 +309,7 @@ class NfaExecutor:
     def needed_lanes(self) -> Ints:
         """The lanes that cannot be freed."""
         now = -math.inf if self.now is None else self.now
-        stopped = np.array([lane for _, lane in self.refused], np.int64)
-        return np.concatenate([self.pool.lanes_of_runs(now), stopped])
+        return np.concatenate([self.pool.lanes_of_runs(now), self.stopped.lanes])
 
     def free_lanes(self, freed: Ints) -> None:
         """Go on without lanes that nothing needs, and without the lists of values in which there are no runs."""
@@ -346,7 +346,7 @@ class NfaExecutor:
             **self.pool.state(),
             **self.columns.state(),
             "now": self.now,
-            "refused": [[*refused, since] for refused, since in self.refused.items()],
+            "refused": self.stopped.rows(),
         }
 
     def restore(self, state: Mapping[str, Any], bounds: StateBounds, plans: Mapping[int, SubscriptionPlan]) -> None:
@@ -355,10 +355,7 @@ class NfaExecutor:
         self.pool.restore(state, self._recorded_runs(bounds, plans))
         is_float = self.nfa.time is Type.FLOAT
         self.now = None if state["now"] is None else instant(state["now"], "the time of runs", is_float=is_float)
-        # The first version wrote no event from which on.
-        rows = [[whole(number, "the lanes that are stopped") for number in row] for row in state["refused"]]
-        require(all(row[1] < bounds.lanes for row in rows), "the lanes that are stopped")
-        self.refused = {(row[0], row[1]): sum(row[2:]) for row in rows}
+        self.stopped = _recorded_stops(state["refused"], bounds, plans)
 
     def _recorded_runs(self, bounds: StateBounds, plans: Mapping[int, SubscriptionPlan]) -> RecordedRuns:
         most = np.full((2, self.nfa.states), np.iinfo(np.int64).max)
@@ -386,3 +383,13 @@ def _raw_matches(output: Output, base: int, nfa: CompiledNfa, nodes: Nodes) -> R
         nulls=output.nulls.T,
         nodes=nodes,
     )
+
+
+def _recorded_stops(rows: object, bounds: StateBounds, members: Container[int]) -> StoppedLanes:
+    """The stopped lanes of a snapshot. Early ones are lists; the first version wrote no event from which on."""
+    if isinstance(rows, list):
+        numbers = [[whole(number, "the lanes that are stopped") for number in [*row, 0][:3]] for row in rows]
+        rows = np.array(numbers, np.int64).reshape(-1, 3)
+    stops = indices(rows, FAR, "the lanes that are stopped", (None, 3))
+    require_range(stops[:, 1], bounds.lanes, "the lanes that are stopped")
+    return StoppedLanes.of(stops[[member in members for member in stops[:, 0].tolist()]])

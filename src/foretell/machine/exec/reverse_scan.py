@@ -88,7 +88,7 @@ class ReverseScan:
     def applies(self, executor: NfaExecutor, ways: NDArray[np.uint8]) -> bool:
         """Whether a batch with these ways is scanned in reverse."""
         count = ways.shape[1]
-        if not self.pays_off(executor, count) or executor.probe is not None or executor.refused:
+        if not self.pays_off(executor, count) or executor.probe is not None or executor.stopped:
             return False
         # There can be no more partial matches than this, in one lane or in all: no limit has to be looked at.
         most, ledger = executor.alive + count * len(self.nfa.tables.starts), executor.ledger
