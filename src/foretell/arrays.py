@@ -33,3 +33,12 @@ def distinct(numbers: Ints) -> tuple[Ints, Ints]:
     place = np.empty(largest + 1, np.int64)
     place[used] = np.arange(len(used))
     return used, place.take(numbers)
+
+
+#: Longer arrays grow by a quarter, so that their memory stays near what is in use.
+_LONG = 1 << 20
+
+
+def room_for(count: int, length: int) -> int:
+    """The length to which an array grows that shall have `count` entries, so that appending is cheap on average."""
+    return max(count, length + (length // 4 if length >= _LONG else length))

@@ -1,4 +1,4 @@
-"""Models that somebody made up: they are refused, or engines forecast with them as with any other."""
+"""Models that somebody made up: they are refused, or used for forecasts and estimates as any other."""
 
 from __future__ import annotations
 
@@ -20,6 +20,20 @@ TEXTS = (
     f"{STREAM} SUBSCRIBE m FROM s PER l MATCH a ; b DEFINE a AS k = 'a', b AS k = 'b' WITHIN 9 "
     "FORECAST WITHIN 3 ABOVE 0.1;",
 )
+LOSING = (
+    f"{STREAM} SUBSCRIBE m FROM s MATCH a ; !b ; c DEFINE a AS k = 'a', b AS k = 'b', c AS k = 'c' WITHIN 9 "
+    "LOSING 0.2 ABOVE 0.1;"
+)
+DELAYS = {
+    "after": {
+        "b": {"distribution": "exponential", "mean": 3.0, "share": 0.5},
+        "c": {
+            "a": {"distribution": "uniform", "low": 1.0, "high": 6.0},
+            "b": {"distribution": "exponential", "mean": 2.0},
+        },
+    },
+    "before": {"a": {"c": {"distribution": "points", "points": [[1.0, 0.25], [4.0, 1.0]]}}},
+}
 LEARNING = (ft.Learning(order=1, enough=1, half_life=math.inf), ft.Learning(enough=1))
 
 
@@ -30,13 +44,13 @@ def _events(count: int, first: int, seed: int) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Original:
-    """A model as its file has it, its statements, the file that each case writes, and an engine that ran: the engines
-    of the cases share its plan, which does not depend on the model."""
+    """A model as its file has it, its statements, the file that each case writes, and, where there are forecasts, an
+    engine that ran: those of the cases share its plan, which does not depend on the model."""
 
     statements: ft.Subscriptions
     document: Tree
     path: Path
-    engine: ft.Engine
+    engine: ft.Engine | None
 
 
 #: What comes after it; engines do not change the rows that they are given. The second batch goes on with what the first
@@ -54,6 +68,13 @@ def prepare(numbers: range) -> list[Original]:
         path = folder / "model.json"
         engine = _run(statements, path, json.dumps(document))
         originals.append(Original(statements, Tree(document), path, engine))
+    statements = ft.parse(LOSING)
+    document = {**ft.train(statements, {"s": _events(100, 0, 1)}).document()}
+    learned: list[Any] = document["subscriptions"]["m"]["gaps"]
+    for gaps in (learned[:0], learned):
+        document = {**document, "subscriptions": {"m": {"gaps": gaps, **DELAYS}}}
+        _estimate(statements, path, json.dumps(document))
+        originals.append(Original(statements, Tree(json.loads(json.dumps(document))), path, None))
     return originals
 
 
@@ -72,7 +93,8 @@ def run(number: int, prepared: list[Original]) -> str:
             + content[at + 1 :]
         )
     try:
-        _run(original.statements, original.path, content)
+        use = _run if original.engine else _estimate
+        use(original.statements, original.path, content)
     except ForetellError:
         return "refused"
     return "ran"
@@ -86,3 +108,8 @@ def _run(statements: ft.Subscriptions, path: Path, content: str) -> ft.Engine:
         list(engine.push("s", rows))
     engine.outlook("m")
     return engine
+
+
+def _estimate(statements: ft.Subscriptions, path: Path, content: str) -> None:
+    path.write_bytes(content.encode("utf-8", "surrogatepass"))
+    list(ft.run(statements, {"s": BATCHES[0]}, model=str(path)))

@@ -1781,6 +1781,13 @@ SUBSCRIBE s FROM x MATCH a+ LOSING 0.05 ABOVE 0.5
     |                          ^
   hint: use a sequence of single steps, with or without negations
 
+SUBSCRIBE s FROM x MATCH a ; b ; c ; d ; e ; f ; g ; h ; i ; j ; k LOSING 0.05 ABOVE 0.5
+=> losing-many
+1:86: LOSING cannot be used with 11 steps that may be lost
+  1 | SUBSCRIBE s FROM x MATCH a ; b ; c ; d ; e ; f ; g ; h ; i ; j ; k LOSING 0.05 ABOVE 0.5
+    |                                                                                      ^^^
+  hint: name those most often lost: LOSING 0.05 OF a, b, up to 10
+
 SUBSCRIBE s FROM x MATCH a LOSING b ABOVE 0.5
 => unexpected
 1:35: expected a probability before the step

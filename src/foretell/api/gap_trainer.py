@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.subscriptions import Subscriptions, of_program
 from foretell.learn.settings import Learning
-from foretell.machine.exec.limits import Limits
+from foretell.machine.exec.limits import LEAST_MEMORY, Limits
 from foretell.notify.collected_notifications import collect
 from foretell.notify.notifications import Notifications
 from foretell.plan.lower.program import UnsupportedError
@@ -23,6 +24,10 @@ from foretell.recover.gap_counter import GapCounter
 
 if TYPE_CHECKING:
     from foretell.api.forecasting import History
+
+
+#: The memory that counting gaps takes, for each byte of their notifications.
+_WORK_ON_GAPS = 16
 
 
 def trained_gaps(program: Subscriptions, history: History, settings: Learning) -> dict[str, Mapping[str, object]]:
@@ -43,17 +48,28 @@ def without_losing(program: Subscriptions) -> Subscriptions:
     return of_program(tree.Program(tuple(kept)))
 
 
+def _limits() -> Limits:
+    """The gaps are counted in memory, where their columns stand beside what the counts are made of."""
+    return replace(Limits(), results=max(LEAST_MEMORY, Limits().budget // _WORK_ON_GAPS))
+
+
 def _flat_table(program: Subscriptions, statement: tree.Subscription, history: History) -> pa.Table:
     """The notifications of a statement in place of the one of its name, with a column for each field."""
     statements = [statement if s.name == statement.name else s for s in program.program.statements]
     reduced = of_program(tree.Program(tuple(statements)))[str(statement.name)]
     checked = history.checked(reduced)
     try:
-        runtime = start_runtime(checked, history.tables, Limits())
+        runtime = start_runtime(checked, history.tables, _limits())
     except UnsupportedError as error:
         hint = "put the other statements into a file of their own"
         raise InputError("not-in-engine", f"LOSING over {error} cannot be trained yet", hint=hint) from None
     batches = {name: batch for name, batch in history.batches.items() if name in reduced.sources}
-    rows = collect(runtime.pieces(batches, None, ends=True), runtime.ledger)
+    try:
+        rows = collect(runtime.pieces(batches, None, ends=True), runtime.ledger)
+    except InputError as error:
+        if error.code != "results-limit":
+            raise
+        message = f"the history has more gaps of '{statement.name}' than fit into memory"
+        raise InputError("too-many-gaps", message, hint="add WITHIN, or train on a shorter history") from None
     table = Notifications(rows, statements=checked.statements).to_arrow(flat=True)
     return table.filter(pc.field("subscription") == str(statement.name))

@@ -11,6 +11,12 @@ from foretell.language.tree import place_of
 
 Losses = Mapping[str, tuple[tree.Loss, ...]]
 
+#: The steps of a pattern that may be lost: each set of them is a pattern of its own.
+MOST_LOSABLE = 10
+
+#: All steps of a pattern with LOSING: the ways through a gap are counted from each step to each later one.
+MOST_STEPS = 100
+
 
 def loss_rates(subscription: tree.Subscription, steps: Mapping[str, CheckedStep], losses: Losses) -> dict[str, float]:
     losing = subscription.losing
@@ -29,6 +35,13 @@ def loss_rates(subscription: tree.Subscription, steps: Mapping[str, CheckedStep]
             rates[name] = everywhere
         else:
             rates[name] = _given_by_stream(step, subscription.streams, losses)
+    if len(steps) > MOST_STEPS:
+        hint = f"use {MOST_STEPS} steps at most, negated ones included"
+        refuse("losing-many", f"LOSING cannot be used with {len(steps)} steps", losing.place, hint)
+    losable = [name for name, step in steps.items() if rates[name] > 0 and not step.shape.negated]
+    if len(losable) > MOST_LOSABLE:
+        hint = f"name those most often lost: LOSING 0.05 OF {losable[0]}, {losable[1]}, up to {MOST_LOSABLE}"
+        refuse("losing-many", f"LOSING cannot be used with {len(losable)} steps that may be lost", losing.place, hint)
     rates |= dict.fromkeys(passed_over(subscription.pattern), _of_any_event(everywhere, subscription.streams, losses))
     return rates
 

@@ -46,7 +46,7 @@ class GapCounter:
     def _counts(self) -> Iterator[tuple[GapEnds, GapCounts]]:
         order = list(self.checked.steps)
         positive = [name for name in order if not self.checked.steps[name].shape.negated]
-        for u, v in combinations(positive, 2):
+        for u, v in combinations(positive, 2):  # some thousands: MOST_STEPS
             hidden = order[order.index(u) + 1 : order.index(v)]
             if self._may_hide(hidden):
                 yield (u, v), self._between(u, hidden, v)

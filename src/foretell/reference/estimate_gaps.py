@@ -242,11 +242,18 @@ def _earlier(hidden: Sequence[PatternPlace], until: float) -> tuple[PatternPlace
 
 def possible_gaps(order: Sequence[PatternPlace], model: DelayModel, *, windowed: bool) -> Iterator[Gap]:
     """Every gap that an estimate may have: for the check that the model knows its delays."""
-    positive = [p.name for p in order if not p.negated]
-    may_be_lost = {p.name for p in order if not p.negated and p.loss > 0 and (windowed or p.name != positive[-1])}
-    count = len(positive)
-    inner = [(*positive[: i + 1], *positive[j:]) for i, j in combinations(range(count), 2)]
-    for present in (*inner, *(positive[i:] for i in range(count)), *(positive[: i + 1] for i in range(count))):
-        if set(positive) - may_be_lost <= set(present):
-            edges, between = gaps_of(order, dict.fromkeys(present, 0.0), math.inf, model)
-            yield from (*edges, *between)
+    positive = [number for number, place in enumerate(order) if not place.negated]
+    may_be_lost = {n for n in positive if order[n].loss > 0 and (windowed or n != positive[-1])}
+    for count, start in enumerate(positive):
+        for end in positive[count + 1 :]:
+            ends = dict.fromkeys((order[start].name, order[end].name), 0.0)
+            yield from gaps_of(order[start : end + 1], ends, math.inf, model)[1]
+            if end not in may_be_lost:
+                break
+        present = {order[start].name: 0.0}
+        if may_be_lost.issuperset(positive[:count]):
+            (before, _), _ = gaps_of(order[: start + 1], present, math.inf, model)
+            yield before
+        if may_be_lost.issuperset(positive[count + 1 :]):
+            (_, after), _ = gaps_of(order[start:], present, math.inf, model)
+            yield after

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.arrays import Flags, Ints
+from foretell.arrays import Flags, Ints, room_for
 from foretell.events.types import Type
 from foretell.machine.input.key_index import KeyIndex
 from foretell.machine.input.state_bounds import StateBounds
@@ -107,4 +107,4 @@ def _nothing(count: int, width: int) -> Ints:
 def _with_rows(lists: Ints, count: int) -> Ints:
     if count <= len(lists):
         return lists
-    return np.concatenate([lists, _nothing(max(count, 2 * len(lists)) - len(lists), lists.shape[1])])
+    return np.concatenate([lists, _nothing(room_for(count, len(lists)) - len(lists), lists.shape[1])])

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.arrays import Flags, Ints
+from foretell.arrays import Flags, Ints, room_for
 from foretell.events.types import Type
 from foretell.machine.exec.match_output import new_nodes
 from foretell.machine.input.state_bounds import StateBounds
@@ -203,7 +203,7 @@ class RunPool:
         """Make room for lists of so many lanes."""
         known = len(self.lanes.heads)
         if count > known:
-            self.lanes = _joined(self.lanes, self._new_lanes(max(count, 2 * known) - known))
+            self.lanes = _joined(self.lanes, self._new_lanes(room_for(count, known) - known))
 
     def grow_nodes(self) -> None:
         self.nodes = _joined(self.nodes, new_nodes(len(self.nodes.parent)))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.arrays import Flags, Ints
+from foretell.arrays import Flags, Ints, room_for
 from foretell.jit import compiled, kernel
 from foretell.machine.kernels.hash_table import SECRET, first_slot, keyed, next_slot
 from foretell.storage.recorded_values import array, offsets, require
@@ -85,10 +85,10 @@ class KeyIndex:
 
 
 def with_room(array: NDArray[Any], count: int, value: int | float = 0) -> NDArray[Any]:
-    """The array with room for `count` entries; it grows by doubling, so that appending is cheap on average."""
+    """The array with room for `count` entries."""
     if count <= len(array):
         return array
-    return np.concatenate([array, np.full(max(count, 2 * len(array)) - len(array), value, array.dtype)])
+    return np.concatenate([array, np.full(room_for(count, len(array)) - len(array), value, array.dtype)])
 
 
 def slots_for(count: int) -> int:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.arrays import Flags, Ints
+from foretell.arrays import Flags, Ints, room_for
 from foretell.events.types import Type
 from foretell.filter.column import Column, may_be_null, no_nulls
 from foretell.jit import compiled, kernel, read_only
@@ -21,6 +21,9 @@ from foretell.machine.kernels.layout import NONE, Array, S
 from foretell.storage.recorded_values import FAR, array, ascending, indices, require, require_range, whole
 
 Numbers = NDArray[np.int32]
+
+#: Larger tables grow twofold, smaller ones fourfold.
+_LARGE_TABLE = 1 << 20
 
 #: With fewer lanes it is not worth looking for those that nothing needs any more.
 LEAST_CROWDED = 16_384
@@ -115,7 +118,7 @@ class LaneIndex:
         done = 0
         while done < count:
             if 2 * self.count >= len(self._table) - 1:
-                self._grow_table(4 * len(self._table))
+                self._make_table()
             if self.count >= len(self.lengths):
                 self._grow_lanes()
             table, before = LaneTable(self._table, self.keys, self.lengths, self._free, SECRET), self.used
@@ -159,7 +162,7 @@ class LaneIndex:
         self._remained = self.used
         known = np.flatnonzero(self._lane_of != NONE)
         self._lane_of[known[gone[self._lane_of[known]]]] = NONE
-        self._grow_table(64)
+        self._make_table()
         return freed
 
     def texts(self) -> Iterator[Ints]:
@@ -215,17 +218,18 @@ class LaneIndex:
         self._remained = whole(state.get("remained", 0), "the number of lanes")
         self._grow_lanes()
         self._lane_of = np.full(64, NONE, np.uint32)
-        self._grow_table(64)
+        self._make_table()
 
     def _grow_lanes(self) -> None:
-        more = max(16, len(self.lengths))
+        more = room_for(16, len(self.lengths)) - len(self.lengths)
         self.keys = np.concatenate([self.keys, np.zeros((more, self.keys.shape[1]), np.int64)])
         self.lengths = np.concatenate([self.lengths, np.zeros(more, np.int64)])
 
-    def _grow_table(self, size: int) -> None:
-        """Makes a table of at least this size that is at most half full: in a full one a search would never end."""
+    def _make_table(self) -> None:
+        """Makes a table that is at most half full: in a full one a search would never end."""
+        size = 64
         while 2 * self.count >= size - 1:
-            size *= 4
+            size *= 2 if size >= _LARGE_TABLE else 4
         self._table = np.full(size, -1, np.int32)
         used = np.ones(self.count, np.bool_)
         used[self._free[: self._free_count]] = False
