@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from foretell.events.event import OrderKey
+from foretell.language.reduced_patterns import without
 from foretell.reference.lane import PlacedEvent
-from foretell.reference.lost_events import without
 from foretell.reference.matches import Match, ReferenceMatcher, after_match, removes
 
 

@@ -4,6 +4,7 @@ Every node is a frozen value. Its place in the text is kept for errors but does 
 have equal trees, however they are laid out. Code elsewhere writes `from foretell.language import tree` and `tree.Step`.
 """
 
+from foretell.events.delays.scores import Score
 from foretell.language.tree.correlations import (
     Accumulate,
     Again,
@@ -89,7 +90,6 @@ from foretell.language.tree.statements import (
     Policy,
     Program,
     Returned,
-    Score,
     Statement,
     Stream,
     Subscription,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from foretell.events.delays.scores import Score
 from foretell.events.types import Type
 from foretell.language.tree.correlations import Correlation
 from foretell.language.tree.expressions import Expression, Literal, Span
@@ -97,14 +98,6 @@ class LosingItem(Node):
 
     probability: float
     steps: tuple[str, ...] = ()
-
-
-class Score(Enum):
-    """How a probability is estimated: given both ends of each gap, regardless of its end, or as AYAC prints it."""
-
-    BOTH_ENDS = "both ends"
-    INDEPENDENT = "independent"
-    PUBLISHED = "published"
 
 
 @record

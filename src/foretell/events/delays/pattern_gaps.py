@@ -16,9 +16,7 @@ from foretell.events.delays.delay_model import DelayModel, delay_between
 from foretell.events.delays.distributions import DelayDistribution
 from foretell.events.delays.gaps import HiddenStep, HiddenSteps, at_both_edges, between_events
 from foretell.events.delays.independent_gaps import IndependentGap, IndependentStep, Link
-from foretell.language import tree
-from foretell.language.checked import CheckedSubscription
-from foretell.language.loss_rates import not_passed_over
+from foretell.events.delays.scores import Score
 
 
 @dataclass(frozen=True)
@@ -36,34 +34,6 @@ class PatternPlace:
     before: str | None
     operator: bool = False
     bounds: tuple[float, float] = (-math.inf, math.inf)
-
-
-def places(subscription: CheckedSubscription) -> tuple[PatternPlace, ...]:
-    """The places of a sequence of single steps, in order."""
-    loss, found = subscription.loss, list[PatternPlace]()
-    last: str | None = None
-    for part in pattern_parts(subscription):
-        name = step_name(part)
-        found += [PatternPlace(n.step.name, True, loss[n.step.name], last, name) for n in part.absent]
-        if (passing := not_passed_over(part)) is not None:
-            found.append(PatternPlace(passing, True, loss.get(passing, 0.0), last, name, operator=True))
-        found.append(PatternPlace(name, False, loss[name], last, None))
-        last = name
-    trailing = subscription.pattern.absent if isinstance(subscription.pattern, tree.Sequence) else ()
-    found += [PatternPlace(n.step.name, True, loss[n.step.name], last, None) for n in trailing]
-    following = pairwise([*(p.name for p in found if not p.negated), None])
-    nexts = dict(following)
-    return tuple(p if p.negated else replace(p, before=nexts[p.name]) for p in found)
-
-
-def pattern_parts(subscription: CheckedSubscription) -> tuple[tree.SequencePart, ...]:
-    pattern = subscription.pattern
-    return pattern.parts if isinstance(pattern, tree.Sequence) else (tree.SequencePart(pattern),)
-
-
-def step_name(part: tree.SequencePart) -> str:
-    assert isinstance(part.pattern, tree.Step)
-    return part.pattern.name
 
 
 @dataclass(frozen=True)
@@ -171,27 +141,27 @@ class Gap:
 
 
 #: A probability and the score that it is.
-Scored = tuple[float, tree.Score]
+Scored = tuple[float, Score]
 
 
-def gap_probability(gap: Gap, score: tree.Score) -> Scored:
+def gap_probability(gap: Gap, score: Score) -> Scored:
     """The probability of a gap between two events present."""
     if not gap.losable:
         return 1.0, score
     found = None
-    if score is tree.Score.BOTH_ENDS:
+    if score is Score.BOTH_ENDS:
         found = gap.learned()
         if found is None and (hidden := gap.hidden_steps()) is not None:
             found = between_events(hidden, gap.end or "")
     return (found, score) if found is not None else _without_end([gap], score)
 
 
-def edge_probability(before: Gap, after: Gap, score: tree.Score) -> Scored:
+def edge_probability(before: Gap, after: Gap, score: Score) -> Scored:
     """The probability of the gaps before the first and after the last event present."""
     gaps = [gap for gap in (before, after) if gap.losable]
     if not gaps:
         return 1.0, score
-    if score is tree.Score.BOTH_ENDS:
+    if score is Score.BOTH_ENDS:
         learned = [gap.learned() for gap in gaps]
         if None not in learned:
             return math.prod(p for p in learned if p is not None), score
@@ -202,15 +172,15 @@ def edge_probability(before: Gap, after: Gap, score: tree.Score) -> Scored:
     return _without_end(gaps, score)
 
 
-def _without_end(gaps: Sequence[Gap], score: tree.Score) -> Scored:
+def _without_end(gaps: Sequence[Gap], score: Score) -> Scored:
     """The other scores."""
-    result, published = 1.0, score is tree.Score.PUBLISHED
+    result, published = 1.0, score is Score.PUBLISHED
     for gap in gaps:
         independent = gap.independent()
         if independent is None:
             return 0.0, score  # the history has no gap like it, and nothing else is known
         result *= independent.published() if published else independent.probability()
-    return result, score if published else tree.Score.INDEPENDENT
+    return result, score if published else Score.INDEPENDENT
 
 
 def gaps_of(
