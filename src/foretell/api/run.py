@@ -301,7 +301,7 @@ def _run_in_process(request: _RunRequest, choice: EngineChoice, delays: Mapping[
     notes: tuple[str, ...]
     rows: Sequence[Notification]
     if choice.engine == "embedded":
-        rows, notes, lanes = _run_embedded(request, checked, batches, until)
+        rows, notes, lanes = _run_embedded(request, checked, batches, until, delays)
     else:
         rows, notes, lanes = _run_reference(request, checked, batches, until, delays)
     found = Notifications(
@@ -344,17 +344,21 @@ def _run_reference(
 
 
 def _run_embedded(
-    request: _RunRequest, checked: CheckedProgram, batches: Mapping[str, EventBatch], until: int | float | None
+    request: _RunRequest,
+    checked: CheckedProgram,
+    batches: Mapping[str, EventBatch],
+    until: int | float | None,
+    delays: Mapping[str, DelayModel],
 ) -> tuple[Sequence[Notification], tuple[str, ...], Mapping[str, int]]:
     # The engine loads Numba, which takes a while: only here.
-    from foretell.engine.planning import start_runtime
+    from foretell.engine.planning import delays_of, start_runtime
     from foretell.notify.collected_notifications import collect
     from foretell.notify.piece_output import write_pieces
     from foretell.plan.lower.program import UnsupportedError
 
     observers, notes = _forecasters(request)
     try:
-        runtime = start_runtime(checked, request.tables, request.limits, observers)
+        runtime = start_runtime(checked, request.tables, request.limits, observers, delays_of(delays))
         pieces = runtime.pieces(batches, until, ends=True)
         rows: Sequence[Notification]
         if request.output is None:

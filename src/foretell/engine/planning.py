@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
+from foretell.events.delays.delay_model import DelayModel
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Type
 from foretell.filter.string_dictionary import StringDictionary
@@ -12,10 +14,22 @@ from foretell.language.checked import CheckedProgram, CheckedStatement, CheckedS
 from foretell.machine.exec.limits import Limits
 from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory
 from foretell.machine.recorded_groups import records, strings_of
+from foretell.machine.result_stage import ResultStage
 from foretell.machine.runtime import MatchRuntime
 from foretell.plan.compile import PlanCompiler
 
 Tables = Mapping[str, TemplateTable]
+
+#: The delays between the steps of a statement with LOSING, by its name.
+Delays = Callable[[str], DelayModel]
+
+
+def no_delays(name: str) -> DelayModel:
+    return DelayModel()
+
+
+def delays_of(models: Mapping[str, DelayModel]) -> Delays:
+    return lambda name: models.get(name) or DelayModel()
 
 
 def start_runtime(
@@ -23,18 +37,25 @@ def start_runtime(
     tables: Tables | None = None,
     limits: Limits | None = None,
     observers: ObserverFactory = NO_OBSERVERS,
+    delays: Delays = no_delays,
 ) -> MatchRuntime:
     """Compile the plan of a program, and a runtime for it. Raises UnsupportedError for what is not compiled."""
     strings = StringDictionary()
     edges = (limits or Limits()).edges
-    plan = PlanCompiler(strings.constant, observers, edges).compile(program, _types(tables or {}))
-    return MatchRuntime(plan, strings, tables, limits, observers)
+    statements, stages = _with_hidden(program.statements, delays)
+    compiler = PlanCompiler(strings.constant, observers, edges)
+    plan = compiler.compile(replace(program, statements=statements), _types(tables or {}))
+    return MatchRuntime(plan, strings, tables, limits, observers, stages)
 
 
-def extend_runtime(runtime: MatchRuntime, statement: CheckedStatement, tables: Tables) -> None:
+def extend_runtime(
+    runtime: MatchRuntime, statement: CheckedStatement, tables: Tables, delays: Delays = no_delays
+) -> None:
     """Compile one more statement, and run it from the next event on. One that is not compiled changes nothing."""
     compiler = PlanCompiler(runtime.strings.constant, runtime.observers, runtime.ledger.limits.edges)
-    runtime.extend(compiler.extend(runtime.plan, [statement], _types(tables)), [statement.name], tables)
+    statements, stages = _with_hidden([statement], delays)
+    plan = compiler.extend(runtime.plan, statements, _types(tables))
+    runtime.extend(plan, [s.name for s in statements], tables, stages)
 
 
 def restore_runtime(
@@ -44,12 +65,26 @@ def restore_runtime(
     recheck: Callable[[str], CheckedSubscription],
     limits: Limits | None = None,
     observers: ObserverFactory = NO_OBSERVERS,
+    delays: Delays = no_delays,
 ) -> MatchRuntime:
     """The runtime that a snapshot describes, with the plan that the snapshot records."""
     strings = strings_of(state)
     compiler = PlanCompiler(strings.constant, observers, (limits or Limits()).edges)
-    plan = compiler.restore(program, records(state), recheck, _types(tables))
-    return MatchRuntime.restore(state, plan, strings, tables, limits, observers)
+    statements, stages = _with_hidden(program.statements, delays)
+    plan = compiler.restore(replace(program, statements=statements), records(state), recheck, _types(tables))
+    return MatchRuntime.restore(state, plan, strings, tables, limits, observers, stages)
+
+
+def _with_hidden(
+    statements: Iterable[CheckedStatement], delays: Delays
+) -> tuple[tuple[CheckedStatement, ...], dict[str, ResultStage]]:
+    """The statements with their hidden patterns in place of those with LOSING, and the stages that these have."""
+    statements = tuple(statements)
+    if not any(isinstance(s, CheckedSubscription) and s.tree.losing is not None for s in statements):
+        return statements, {}
+    from foretell.recover.expansion import expanded  # loads SciPy, which takes a while
+
+    return expanded(statements, delays)
 
 
 def _types(tables: Tables) -> dict[str, Mapping[str, Type]]:

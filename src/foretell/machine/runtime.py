@@ -27,6 +27,7 @@ from foretell.machine.matches.derived_events import derived_events
 from foretell.machine.matches.results import ResultBatch, ResultPiece
 from foretell.machine.observe.forecast_emitter import ObservedStatement
 from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory
+from foretell.machine.result_stage import ResultStage
 from foretell.plan.match_plan import InputGroupPlan, InputPlan, MatchPlan, StatementPlan
 from foretell.progress import advance, begin_stage
 from foretell.storage.recorded_values import instant, require
@@ -53,14 +54,21 @@ class MatchRuntime:
         tables: Mapping[str, TemplateTable] | None = None,
         limits: Limits | None = None,
         observers: ObserverFactory = NO_OBSERVERS,
+        stages: Mapping[str, ResultStage] | None = None,
     ) -> None:
-        self._begin(plan, strings, limits, observers)
+        self._begin(plan, strings, limits, observers, stages)
         for statement in plan.statements:
             self._add(plan.input_of(statement.name), statement, tables or {})
 
     def _begin(
-        self, plan: MatchPlan, strings: StringDictionary, limits: Limits | None, observers: ObserverFactory
+        self,
+        plan: MatchPlan,
+        strings: StringDictionary,
+        limits: Limits | None,
+        observers: ObserverFactory,
+        stages: Mapping[str, ResultStage] | None,
     ) -> None:
+        self.stages = dict(stages or {})
         self.plan = plan
         self.strings = strings
         self.observers = observers
@@ -77,8 +85,15 @@ class MatchRuntime:
 
     # ── statements ──
 
-    def extend(self, plan: MatchPlan, names: Iterable[str], tables: Mapping[str, TemplateTable] | None = None) -> None:
+    def extend(
+        self,
+        plan: MatchPlan,
+        names: Iterable[str],
+        tables: Mapping[str, TemplateTable] | None = None,
+        stages: Mapping[str, ResultStage] | None = None,
+    ) -> None:
         """Adopts a plan that has these statements more; they take part from the next event on."""
+        self.stages |= stages or {}
         for name in names:
             group = plan.input_of(name)
             self._add(group, group.statements[name], tables or {})
@@ -107,6 +122,12 @@ class MatchRuntime:
     def remove(self, name: str) -> None:
         """Removes a statement that no other statement reads. Its columns are read on, as long as others read the
         streams."""
+        stage = self.stages.pop(name, None)
+        self.ledger.forget(stage)
+        for pattern in (name,) if stage is None else stage.patterns:
+            self._remove(pattern)
+
+    def _remove(self, name: str) -> None:
         before = self.plan.input_of(name)
         self.plan = self.plan.without(name)
         group = self.groups[before.input]
@@ -146,6 +167,8 @@ class MatchRuntime:
         for group in self.groups.values():
             for nfa_group in group.nfa_groups:
                 counts.update(nfa_group.waiting)
+        for name, stage in self.stages.items():
+            counts[name] = sum(counts.pop(pattern) for pattern in stage.patterns)
         return {name: count for name, count in counts.items() if count}
 
     # ── memory ──
@@ -326,12 +349,23 @@ class MatchRuntime:
             own = self._delayed.setdefault(key, DelayedInputs()).release(own, frontier)
             if frontier is None:
                 del self._delayed[key]
-        results = group.process(list(own.values()), now, self._order, ends=ends)
+        results = self._staged(group, group.process(list(own.values()), now, self._order, ends=ends), now)
         held = self._derive_inputs(group, results, now, inputs)
         for name, own_frontier in held.items():
             first = earliest((frontier, own_frontier))
             if first is not None:
                 frontiers[name] = first
+        return results
+
+    def _staged(self, group: InputGroup, results: list[ResultBatch], now: int | float) -> list[ResultBatch]:
+        """The results of a group, with those of hidden statements made into their statement's."""
+        for name, stage in self.stages.items():
+            if name in group.plan.statements:
+                hidden = set(stage.patterns)
+                own = [result for result in results if result.schema.name in hidden]
+                results = [result for result in results if result.schema.name not in hidden]
+                results += stage.process(own, now)
+                self.ledger.bytes[id(stage)] = stage.nbytes
         return results
 
     def _advance(self, batches: Mapping[str, EventBatch], passed: TimePassed) -> None:
@@ -387,6 +421,7 @@ class MatchRuntime:
             "ledger": self.ledger.state(),
             "fed": [group.state() for group in self.groups.values()],
             "delayed": [self._delayed[key].state() if key in self._delayed else None for key in self.groups],
+            "stages": {name: stage.state() for name, stage in self.stages.items()},
             "unread": {name: [[r.id, results_state(r)] for r in results] for name, results in self._unread.items()},
         }
 
@@ -399,10 +434,11 @@ class MatchRuntime:
         tables: Mapping[str, TemplateTable],
         limits: Limits | None = None,
         observers: ObserverFactory = NO_OBSERVERS,
+        stages: Mapping[str, ResultStage] | None = None,
     ) -> MatchRuntime:
         """The runtime that a snapshot describes. `plan` restores `records(state)`, `strings` is `strings_of(state)`."""
         runtime = cls.__new__(cls)
-        runtime._begin(plan, strings, limits, observers)
+        runtime._begin(plan, strings, limits, observers, stages)
         runtime.ledger.restore(state["ledger"])
         runtime._order.restore(state["order"], state.get("times"))
         runtime._restore_clocks(state)
@@ -413,6 +449,8 @@ class MatchRuntime:
             bounds[group.plan.input] = group.restore(recorded, tables, 2 * runtime._order.count)
             for statement in group.plan.statements.values():
                 runtime._read_columns(group, statement)
+        for name, stage in runtime.stages.items():
+            stage.restore(state["stages"][name], bounds[plan.input_of(name).input].positions)
         runtime._restore_delayed(state, bounds)
         runtime._check_clocks()
         return runtime

@@ -55,10 +55,12 @@ class _Encoder:
         if shape.per:
             columns["key"] = _structs(self._keys())
         columns["start"], columns["end"] = self._times(results.start), self._times(results.end)
-        if forecasts is not None:
-            columns["probability"] = arrow_of(self._of_each(forecasts.probability))
+        if results.probability is not None:
+            columns["probability"] = arrow_of(self._of_each(results.probability))
         rows = self._match_rows() if self._row is None else None
-        if rows is None and (results.intervals is not None or results.id is not None):
+        if results.estimates is not None:
+            columns["id"] = self._estimate_ids()
+        elif rows is None and (results.intervals is not None or results.id is not None):
             columns["id"] = self._ids()
         if results.bindings:
             columns["bindings"] = _structs({str(n): self._binding(n, c) for n, c in results.bindings.items()})
@@ -99,6 +101,10 @@ class _Encoder:
         rows, which = distinct(np.zeros(self._count, np.int64) if self._row is None else self._row + 1)
         ids = [self._results.id_of(number - 1) for number in rows.tolist()]
         return typed_values(ids, self._results.schema.row_ids).take(arrow_of(which))
+
+    def _estimate_ids(self) -> ArrowArray:
+        every = range(self._count) if self._match is None else self._match.tolist()
+        return typed_values([self._results.notification(i).id for i in every], Type.STRING)
 
     # ── bindings ──
 

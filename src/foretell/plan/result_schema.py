@@ -48,5 +48,6 @@ def result_schema(checked: CheckedStatement) -> ResultSchema:
         time=checked.time,
         horizon=None if forecast is None else horizon_text(forecast),
         event_names=checked.event_names,
-        row_ids=checked.row_ids,
+        # An estimate has an id.
+        row_ids=checked.row_ids if checked.tree.losing is None else Type.STRING,
     )

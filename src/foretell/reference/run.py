@@ -14,13 +14,14 @@ from foretell.events.notification import WITHDRAWN, Notification, estimate_id
 from foretell.events.types import EPOCH, Scalar, Type, format_timestamp
 from foretell.language import tree
 from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedStatement, CheckedSubscription
+from foretell.language.estimate_scorer import check_delays
 from foretell.reference.absence import silences
 from foretell.reference.correlation import tokens
 from foretell.reference.derived_attributes import with_derived
 from foretell.reference.expressions import Frame, holds, scalar, value
 from foretell.reference.functions import Value
 from foretell.reference.lane import Lane, PlacedEvent, lanes
-from foretell.reference.lost_events import check_delays, estimated
+from foretell.reference.lost_events import estimated
 from foretell.reference.matches import Match, ReferenceMatcher, after_match
 from foretell.reference.withdrawals import reported
 

@@ -64,12 +64,18 @@ class Density:
         """The logarithm of the probability of this very time."""
         return float(np.logaddexp.reduce([mass for at, mass in self.atoms if at == time] or [-np.inf]))
 
-    def log_mass(self, until: float, log_rest: LogValues) -> float:
-        """The integral from 0 to `until` of the density times a function of the rest, until - t."""
-        owner, low, high = _panels(np.array([until]), self.landmarks, np.empty(0))
-        integral = log_integrals(lambda _, t: self.log_density(t) + log_rest(until - t), owner, low, high, 1)
-        inside = [mass + float(log_rest(np.array([until - at]))[0]) for at, mass in self.atoms if at <= until]
-        return float(np.logaddexp.reduce([float(integral[0]), *inside]))
+    def log_mass(self, until: Floats, log_rest: LogValues) -> Floats:
+        """The integral from 0 to each of `until` of the density times a function of the rest, until - t."""
+        owner, low, high = _panels(until, self.landmarks, np.empty(0))
+
+        def integrand(number: Ints, t: Floats) -> Floats:
+            return self.log_density(t) + log_rest(until[number] - t)
+
+        parts = [log_integrals(integrand, owner, low, high, len(until))]
+        for at, mass in self.atoms:
+            rest = log_rest(np.maximum(until - at, 0.0))
+            parts.append(np.where(at <= until, mass + rest, -np.inf))
+        return np.asarray(np.logaddexp.reduce(parts, axis=0), float)
 
 
 def mixture(densities: Sequence[Density]) -> Density:
@@ -93,6 +99,9 @@ def log_convolution(first: Density, second: Density, times: Floats) -> Floats:
 
 def convolution(first: Density, second: Density, until: float) -> Density:
     """The density of the sum of two times, up to `until`, as a table."""
+    atoms = tuple((a + b, p + q) for a, p in first.atoms for b, q in second.atoms)
+    if until <= 0:
+        return Density(lambda t: np.full_like(t, -np.inf), first.landmarks, atoms)
     sums = np.add.outer(first.landmarks[:: max(1, len(first.landmarks) // 12)], second.landmarks[::4]).ravel()
     marks = np.unique(
         np.concatenate([[until], first.landmarks, second.landmarks, sums, until * 0.5 ** np.arange(1, 30)])
@@ -100,6 +109,7 @@ def convolution(first: Density, second: Density, until: float) -> Density:
     marks = marks[(marks > 0) & (marks <= until)]
     steps = np.diff(np.concatenate([[marks[0] / 2], marks]))
     grid = np.unique((marks[:, None] - steps[:, None] * np.arange(_POINTS) / _POINTS).ravel())
+    grid = grid[np.append(True, np.diff(np.log(grid)) > 0)]
     table = np.maximum(log_convolution(first, second, grid), _NOTHING)
     interpolated = PchipInterpolator(np.log(grid), table, extrapolate=True)
 
@@ -107,7 +117,6 @@ def convolution(first: Density, second: Density, until: float) -> Density:
         found = np.asarray(interpolated(np.log(np.clip(t, grid[0], grid[-1]))), float)
         return np.where((t > 0) & (found > _NOTHING / 2), found, -np.inf)
 
-    atoms = tuple((a + b, p + q) for a, p in first.atoms for b, q in second.atoms)
     return Density(log_density, marks, atoms)
 
 

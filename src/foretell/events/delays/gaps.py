@@ -115,75 +115,100 @@ class HiddenSteps:
 Way = tuple[Density | None, Density]
 
 
-def between_events(hidden: HiddenSteps, end: str) -> float | None:
-    """The probability of a gap between two events present, `until` apart; None where the delays permit no way."""
+def between_events(hidden: HiddenSteps, end: str, lengths: Floats) -> Floats:
+    """The probability of a gap between two events present, for each length up to `hidden.until`; NaN where the delays
+    permit no way."""
     if not hidden.losable:
-        return 1.0  # a step that cannot be lost and was not seen did not happen
+        return np.ones(len(lengths))  # a step that cannot be lost and was not seen did not happen
     last, when = hidden.wanted
     ways: list[Way] = [(None, hidden.way_out(0, end))]
     ways += [(a, hidden.way_out(place, end)) for place, a in enumerate(hidden.arrivals) if a is not None]
-    log_atom, log_density = _log_weights([(when, hidden.way_out(last, end))], hidden.until)
-    log_atoms, log_densities = _log_weights(ways, hidden.until)
+    wanted, every = [(when, hidden.way_out(last, end))], ways
+    atoms = _log_atoms(every, lengths)
     # A time that has a probability of its own outweighs all densities.
-    return _quotient(log_atom, log_atoms) if log_atoms > -math.inf else _quotient(log_density, log_densities)
+    return np.where(
+        atoms > -math.inf,
+        _quotient(_log_atoms(wanted, lengths), atoms),
+        _quotient(_log_densities(wanted, lengths), _log_densities(every, lengths)),
+    )
 
 
-def at_edge(hidden: HiddenSteps) -> float | None:
-    """The probability of a gap between an event present and the edge of the window, `until` away."""
+def at_edge(hidden: HiddenSteps, lengths: Floats) -> Floats:
+    """The probability of a gap between an event present and the edge of the window, for each distance of the edge; NaN
+    where the delays permit nothing."""
     if not hidden.losable:
-        return 1.0
-    return _quotient(_log_wanted_within(hidden, hidden.until), _log_unseen(hidden))
+        return np.ones(len(lengths))
+    lengths = np.minimum(lengths, hidden.until)  # without a window the time by which all delays have passed
+    return _quotient(_log_wanted_within(hidden, lengths), _log_unseen(hidden, lengths))
 
 
-def at_both_edges(before: HiddenSteps, after: HiddenSteps) -> float | None:
+def at_both_edges(before: HiddenSteps, after: HiddenSteps, rooms: Floats) -> Floats:
     """The probability of the gaps before the first and after the last event present, which share what the window leaves
-    (`until` of both): steps lost at both ends must fit into it together."""
-    first, when = before.wanted
+    (each of `rooms`): steps lost at both ends must fit into it together."""
+    when = before.wanted[1]
+    apart = at_edge(before, rooms) * at_edge(after, rooms)
     if when is None or after.wanted[1] is None:
-        first_edge, last_edge = at_edge(before), at_edge(after)
-        return None if first_edge is None or last_edge is None else first_edge * last_edge
-    room = before.until
+        return apart
+    unseen = _log_unseen(before, rooms) + _log_unseen(after, rooms)
+    return np.array([
+        _quotient(_log_both_within(before, after, room), unseen[i : i + 1])[0] if room > 0 else apart[i]
+        for i, room in enumerate(rooms.tolist())
+    ])  # fmt: skip
+
+
+def _log_both_within(before: HiddenSteps, after: HiddenSteps, room: float) -> Floats:
+    first, when = before.wanted
+    assert when is not None
     times = room * np.linspace(0.0, 1.0, _ROOM_POINTS + 1)[1:] ** 2
-    table = np.array([_log_wanted_within(after, float(time)) for time in times])
-    within = PchipInterpolator(np.log(times), np.maximum(table, -1e8))
+    within = PchipInterpolator(np.log(times), np.maximum(_log_wanted_within(after, times), -1e8))
     rest = before.log_rest(first)
 
     def log_fits(left: Floats) -> Floats:
         found = within(np.log(np.clip(left, times[0], times[-1])))
         return np.asarray(rest(left) + np.where(left > 0, found, -np.inf), float)
 
-    return _quotient(when.log_mass(room, log_fits), _log_unseen(before) + _log_unseen(after))
+    return when.log_mass(np.array([room]), log_fits)
 
 
-def _log_wanted_within(hidden: HiddenSteps, time: float) -> float:
+def _log_wanted_within(hidden: HiddenSteps, lengths: Floats) -> Floats:
     last, when = hidden.wanted
     rest = hidden.log_rest(last)
-    return float(rest(np.array([time]))[0]) if when is None else when.log_mass(time, rest)
+    return rest(lengths) if when is None else when.log_mass(lengths, rest)
 
 
-def _log_unseen(hidden: HiddenSteps) -> float:
+def _log_unseen(hidden: HiddenSteps, lengths: Floats) -> Floats:
     """The logarithm of the probability that no step was seen up to the edge."""
-    stops = [float(hidden.log_rest(0)(np.array([hidden.until]))[0])]
+    stops = [hidden.log_rest(0)(lengths)]
     stops += [
-        arrival.log_mass(hidden.until, hidden.log_rest(place))
+        arrival.log_mass(lengths, hidden.log_rest(place))
         for place, arrival in enumerate(hidden.arrivals)
         if arrival is not None
     ]
-    return float(np.logaddexp.reduce(stops))
+    return np.asarray(np.logaddexp.reduce(stops, axis=0), float)
 
 
-def _log_weights(ways: list[Way], time: float) -> tuple[float, float]:
-    """The logarithms of the probability and of the density of arriving at this very time."""
-    atoms = [out.log_atom(time) if a is None else _log_atom_of_sum(a, out, time) for a, out in ways]
-    at = np.array([time])
-    logs = [(out.log_density(at) if a is None else log_convolution(a, out, at))[0] for a, out in ways]
-    return float(np.logaddexp.reduce(atoms)), float(np.logaddexp.reduce(logs))
+def _log_densities(ways: list[Way], times: Floats) -> Floats:
+    """The logarithm of the density of arriving at each time."""
+    logs = [out.log_density(times) if a is None else log_convolution(a, out, times) for a, out in ways]
+    return np.asarray(np.logaddexp.reduce(logs, axis=0), float)
 
 
-def _log_atom_of_sum(first: Density, second: Density, time: float) -> float:
-    sums = [p + q for at, p in first.atoms for to, q in second.atoms if at + to == time]
-    return float(np.logaddexp.reduce(sums or [-np.inf]))
+def _log_atoms(ways: list[Way], times: Floats) -> Floats:
+    """The logarithm of the probability of arriving at each very time."""
+    masses: dict[float, list[float]] = {}
+    for first, out in ways:
+        for at, mass in out.atoms if first is None else _sums(first, out):
+            masses.setdefault(at, []).append(mass)
+    if not masses:
+        return np.full(len(times), -math.inf)
+    return np.array([float(np.logaddexp.reduce(masses.get(time, [-np.inf]))) for time in times.tolist()])
 
 
-def _quotient(log_wanted: float, log_all: float) -> float | None:
-    return None if log_all == -math.inf else min(1.0, math.exp(log_wanted - log_all))
+def _sums(first: Density, second: Density) -> list[tuple[float, float]]:
+    return [(at + to, p + q) for at, p in first.atoms for to, q in second.atoms]
+
+
+def _quotient(log_wanted: Floats, log_all: Floats) -> Floats:
+    with np.errstate(invalid="ignore"):
+        found = np.minimum(1.0, np.exp(log_wanted - log_all))
+    return np.where(log_all == -math.inf, math.nan, found)

@@ -102,7 +102,8 @@ class IndependentGap:
 
 
 def _log_mass(when: Density | None, reach: float, log_rest: LogValues) -> float:
-    return float(log_rest(np.array([reach]))[0]) if when is None else when.log_mass(reach, log_rest)
+    end = np.array([reach])
+    return float((log_rest(end) if when is None else when.log_mass(end, log_rest))[0])
 
 
 def _sum(first: LogValues, second: LogValues | None) -> LogValues:
@@ -128,7 +129,8 @@ def _cumulative(density: Density, until: float) -> LogValues:
 
     def log_cumulative(times: Floats) -> Floats:
         flat = np.minimum(times.ravel(), until)
-        found = [density.log_mass(float(time), np.zeros_like) if time > 0 else density.log_atom(0.0) for time in flat]
-        return np.array(found, float).reshape(times.shape)
+        found = np.full(len(flat), density.log_atom(0.0))
+        found[flat > 0] = density.log_mass(flat[flat > 0], np.zeros_like)
+        return found.reshape(times.shape)
 
     return log_cumulative

@@ -11,12 +11,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 
+import numpy as np
+
+from foretell.arrays import Flags, Floats
 from foretell.errors import InputError
 from foretell.events.delays.delay_model import DelayModel, delay_between
 from foretell.events.delays.distributions import DelayDistribution
 from foretell.events.delays.gaps import HiddenStep, HiddenSteps, at_both_edges, between_events
 from foretell.events.delays.independent_gaps import IndependentGap, IndependentStep, Link
 from foretell.events.delays.scores import Score
+from foretell.records import record
 
 
 @dataclass(frozen=True)
@@ -59,18 +63,23 @@ class Gap:
                 return HiddenSteps(self.origin, steps, known, self._reach(known.values()))
         return None
 
-    def learned(self) -> float | None:
-        """The probability by the counts of a history; None where the model has none of such gaps."""
+    def reaching(self, lengths: Floats) -> Gap:
+        """The gap with the longest of these lengths."""
+        return replace(self, length=float(lengths.max(initial=0.0)))
+
+    def learned(self, lengths: Floats) -> Floats:
+        """The probability for each length by the counts of a history; NaN where the model has none of such gaps."""
         ends = (None, self.origin) if self.backwards else (self.origin, self.end)
         counts = self.model.gaps.get(ends)
         hidden = {p.name: p for p in self.hidden}
         if counts is None or any(self._counts(p) and p.name not in counts.hidden for p in self.hidden):
-            return None
+            return np.full(len(lengths), math.nan)
         places = [hidden.get(name) for name in counts.hidden]
         wanted = [place is not None and not place.negated for place in places]
         # A step that is not in this gap is a negated one that cannot be lost.
         losses = [place.loss if place is not None else 0.0 for place in places]
-        return counts.probability(self.length, wanted, losses)
+        found = [counts.probability(length, wanted, losses) for length in lengths.tolist()]
+        return np.array([math.nan if p is None else p for p in found])
 
     def _counts(self, place: PatternPlace) -> bool:
         """Whether a place may hide an event. What a model does not know of operators is taken not to happen."""
@@ -140,47 +149,61 @@ class Gap:
         return any(map(self._counts, self.hidden))
 
 
-#: A probability and the score that it is.
-Scored = tuple[float, Score]
+@record
+class Scored:
+    """Probabilities, and whether each had to be scored regardless of the gap's end, though both ends were asked for."""
+
+    probability: Floats
+    independent: Flags
 
 
-def gap_probability(gap: Gap, score: Score) -> Scored:
-    """The probability of a gap between two events present."""
+def gap_probability(gap: Gap, score: Score, lengths: Floats) -> Scored:
+    """The probability of a gap between two events present, for each of these lengths."""
     if not gap.losable:
-        return 1.0, score
-    found = None
+        return _known(np.ones(len(lengths)))
+    found = np.full(len(lengths), math.nan)
     if score is Score.BOTH_ENDS:
-        found = gap.learned()
-        if found is None and (hidden := gap.hidden_steps()) is not None:
-            found = between_events(hidden, gap.end or "")
-    return (found, score) if found is not None else _without_end([gap], score)
+        found = gap.learned(lengths)
+        if (unknown := np.isnan(found)).any() and (hidden := gap.reaching(lengths).hidden_steps()) is not None:
+            found[unknown] = between_events(hidden, gap.end or "", lengths[unknown])
+    return _completed(found, [gap], score, lengths)
 
 
-def edge_probability(before: Gap, after: Gap, score: Score) -> Scored:
-    """The probability of the gaps before the first and after the last event present."""
+def edge_probability(before: Gap, after: Gap, score: Score, rooms: Floats) -> Scored:
+    """The probability of the gaps before the first and after the last event present, for each of what the window may
+    leave."""
     gaps = [gap for gap in (before, after) if gap.losable]
     if not gaps:
-        return 1.0, score
+        return _known(np.ones(len(rooms)))
+    found = np.full(len(rooms), math.nan)
     if score is Score.BOTH_ENDS:
-        learned = [gap.learned() for gap in gaps]
-        if None not in learned:
-            return math.prod(p for p in learned if p is not None), score
-        first, last = before.hidden_steps(), after.hidden_steps()
-        found = None if first is None or last is None else at_both_edges(first, last)
-        if found is not None:
-            return found, score
-    return _without_end(gaps, score)
+        found = np.prod([gap.learned(rooms) for gap in gaps], axis=0)
+        first, last = before.reaching(rooms).hidden_steps(), after.reaching(rooms).hidden_steps()
+        if (unknown := np.isnan(found)).any() and first is not None and last is not None:
+            found[unknown] = at_both_edges(first, last, rooms[unknown])
+    return _completed(found, gaps, score, rooms)
 
 
-def _without_end(gaps: Sequence[Gap], score: Score) -> Scored:
+def _known(probability: Floats) -> Scored:
+    return Scored(probability, np.zeros(len(probability), np.bool_))
+
+
+def _completed(found: Floats, gaps: Sequence[Gap], score: Score, lengths: Floats) -> Scored:
+    """With the other scores where nothing was found."""
+    unknown = np.isnan(found)
+    found[unknown] = [_without_end([replace(g, length=t) for g in gaps], score) for t in lengths[unknown].tolist()]
+    return Scored(found, unknown & (score is not Score.PUBLISHED))
+
+
+def _without_end(gaps: Sequence[Gap], score: Score) -> float:
     """The other scores."""
-    result, published = 1.0, score is Score.PUBLISHED
+    result = 1.0
     for gap in gaps:
         independent = gap.independent()
         if independent is None:
-            return 0.0, score  # the history has no gap like it, and nothing else is known
-        result *= independent.published() if published else independent.probability()
-    return result, score if published else Score.INDEPENDENT
+            return 0.0  # the history has no gap like it, and nothing else is known
+        result *= independent.published() if score is Score.PUBLISHED else independent.probability()
+    return result
 
 
 def gaps_of(

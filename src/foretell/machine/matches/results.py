@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.arrays import Flags, Floats, Ints
-from foretell.events.notification import Notification
+from foretell.events.notification import Notification, estimate_id
 from foretell.events.types import Scalar, Type
 from foretell.filter.column import Column, concatenate_columns, no_nulls
 from foretell.filter.string_dictionary import Texts
@@ -31,6 +31,14 @@ class ForecastColumns:
 
     probability: Floats
     horizon: str
+
+
+@record
+class EstimateColumns:
+    """The probability of each match that may have lost events, and the kind of its notification."""
+
+    probability: Floats
+    kind: str
 
 
 #: About what a column of a result takes, with the work on it.
@@ -61,6 +69,7 @@ class ResultBatch:
     intervals: Ints | None = None
     rows: IndexedRows | None = None
     forecasts: ForecastColumns | None = None
+    estimates: EstimateColumns | None = None
 
     def __len__(self) -> int:
         return len(self.lane)
@@ -68,7 +77,15 @@ class ResultBatch:
     @property
     def kind(self) -> str:
         """The kind of their notifications."""
+        if self.estimates is not None:
+            return self.estimates.kind
         return "match" if self.forecasts is None else "forecast"
+
+    @property
+    def probability(self) -> Floats | None:
+        """The probabilities; None where all are certain."""
+        uncertain = self.forecasts or self.estimates
+        return None if uncertain is None else uncertain.probability
 
     @property
     def nbytes(self) -> int:
@@ -124,7 +141,7 @@ class ResultBatch:
         return no_nulls(len(self)) if self.places is None else self.places[:, 0] & 1 == 1
 
     def filter(self, keep: Flags) -> ResultBatch:
-        forecasts = self.forecasts
+        forecasts, estimates = self.forecasts, self.estimates
         return replace(
             self,
             matches=None if self.matches is None else self.matches.filter(keep),
@@ -135,6 +152,7 @@ class ResultBatch:
             bindings={name: column.take(keep) for name, column in self.bindings.items()},
             intervals=None if self.intervals is None else self.intervals[keep],
             forecasts=None if forecasts is None else replace(forecasts, probability=forecasts.probability[keep]),
+            estimates=None if estimates is None else replace(estimates, probability=estimates.probability[keep]),
         )
 
     def without_buffer(self) -> ResultBatch:
@@ -189,20 +207,21 @@ class ResultBatch:
     # ── single notifications ──
 
     def notification(self, i: int, row: int = -1) -> Notification:
-        forecasts = self.forecasts
-        return Notification(
+        forecasts, probability = self.forecasts, self.probability
+        notification = Notification(
             subscription=self.schema.name,
             kind=self.kind,
             key=dict(self.keys[self.lane[i]]) if self.schema.per else None,
             start=self.start[i].item(),
             end=self.end[i].item(),
-            probability=1.0 if forecasts is None else forecasts.probability[i].item(),
+            probability=1.0 if probability is None else probability[i].item(),
             horizon=None if forecasts is None else forecasts.horizon,
             id=self.id_of(row),
             bindings={name: self._binding(name, column, i) for name, column in self.bindings.items()},
             events=self._event_names(i),
             time_type=self.schema.time,
         )
+        return notification if self.estimates is None else replace(notification, id=estimate_id(notification))
 
     def binding_type(self, name: str) -> Type:
         """The type of a RETURN column or, in a forecast, of a variable."""

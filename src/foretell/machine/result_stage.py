@@ -1,0 +1,26 @@
+"""Result stages: the results of hidden statements become those of a statement that runs as several patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from foretell.machine.matches.results import ResultBatch
+
+
+class ResultStage(Protocol):
+    """`patterns` are the names of the statements that run; the first one is that of the statement itself."""
+
+    @property
+    def patterns(self) -> Sequence[str]: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def process(self, results: Sequence[ResultBatch], now: int | float, /) -> list[ResultBatch]:
+        """The results of the statement, from those of its patterns in a batch."""
+
+    def state(self) -> Mapping[str, Any]: ...
+
+    def restore(self, state: Mapping[str, Any], positions: int, /) -> None:
+        """Continue from a snapshot whose stream has so many events."""

@@ -1,0 +1,141 @@
+"""The probabilities of many matches at once. The probability of a gap depends on its length alone where no time
+condition binds its hidden steps: it is computed once for each length, and looked up in a table where there are many.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from scipy.interpolate import PchipInterpolator
+
+from foretell.arrays import Flags, Floats
+from foretell.events.delays.pattern_gaps import Gap, edge_probability, gap_probability
+from foretell.events.delays.scores import Score
+from foretell.language.estimate_scorer import EstimateScorer
+
+#: Lengths that are computed one by one before a table is made.
+_FEW = 512
+
+#: A table is refined until the middle of each interval is as near, or until it has so many intervals.
+_TOLERANCE, _MOST_INTERVALS = 1e-6, 8192
+
+#: A probability of a table that is as near to the threshold is computed anew.
+_NEAR = 1e-4
+
+
+class GapScores:
+    """The probabilities of the matches of a variant, with `times` of its steps present as columns."""
+
+    def __init__(self, scorer: EstimateScorer, present: tuple[str, ...]) -> None:
+        self._scorer, self._present = scorer, present
+        (before, after), between = scorer.gaps({step: float(n) for n, step in enumerate(present)}, len(present) - 1.0)
+        # The bounds of lost steps are other ones in each match.
+        self._depends_on_length = not scorer.bounds
+        score = scorer.losing.score
+        self._edges = _LengthScore(partial(_of_edges, before, after, score), _is_smooth(before, after))
+        self._between = [_LengthScore(partial(_of_gap, gap, score), _is_smooth(gap)) for gap in between]
+        self.certain = not (before.losable or after.losable or any(gap.losable for gap in between))
+
+    def probabilities(self, times: Floats) -> Floats:
+        """Of each match, a row with the times of its events in the unit of the delays."""
+        if self.certain:
+            return np.ones(len(times))
+        if not self._depends_on_length:
+            return np.array([self._exact(row) for row in times])
+        likely = self._edges(self._rooms(times))
+        for number, score in enumerate(self._between):
+            likely = likely * score(times[:, number + 1] - times[:, number])
+        near = np.flatnonzero(np.abs(likely - self._scorer.losing.above) < _NEAR)
+        for row in near.tolist():
+            likely[row] = self._exact(times[row])
+        return likely
+
+    def reached(self, likely: Floats) -> Flags:
+        return np.array([self._scorer.reaches(p) for p in likely], np.bool_) if len(likely) else np.zeros(0, np.bool_)
+
+    def _rooms(self, times: Floats) -> Floats:
+        within = self._scorer.subscription.within
+        return (math.inf if within is None else within / self._scorer.unit) - (times[:, -1] - times[:, 0])
+
+    def _exact(self, times: Floats) -> float:
+        by_step = dict(zip(self._present, times.tolist(), strict=True))
+        return self._scorer.scored(by_step, float(times[-1] - times[0]))[0]
+
+
+def _of_edges(before: Gap, after: Gap, score: Score, rooms: Floats) -> Floats:
+    return edge_probability(before, after, score, rooms).probability
+
+
+def _of_gap(gap: Gap, score: Score, lengths: Floats) -> Floats:
+    return gap_probability(gap, score, lengths).probability
+
+
+def _is_smooth(*gaps: Gap) -> bool:
+    """Whether the probability has no leaps: no delay of the model has times with a probability of their own."""
+    sides = (gap.model.after for gap in gaps), (gap.model.before for gap in gaps)
+    delays = [delay for side in sides for steps in side for known in steps.values() for delay in known.values()]
+    return all(delay.distribution not in ("points", "uniform") for delay in delays) and not any(
+        gap.model.gaps for gap in gaps
+    )
+
+
+class _LengthScore:
+    """A function of a length: exact where it was asked for few, else by a table in the logarithm of the length."""
+
+    def __init__(self, exact: Callable[[Floats], Floats], is_smooth: bool) -> None:
+        self._exact, self._is_smooth = exact, is_smooth
+        self._known: dict[float, float] = {}
+        self._table: PchipInterpolator | None = None
+        self._reach = (math.inf, -math.inf)
+
+    def __call__(self, lengths: Floats) -> Floats:
+        different, which = np.unique(lengths, return_inverse=True)
+        return self._of(different)[which.ravel()]
+
+    def _of(self, lengths: Floats) -> Floats:
+        if not self._is_smooth or len(self._known) + len(lengths) <= _FEW:
+            return self._each(lengths)
+        inner = (lengths > 0) & np.isfinite(lengths)
+        likely = np.empty(len(lengths))
+        likely[~inner] = self._each(lengths[~inner])
+        logs = np.log(lengths[inner])
+        if len(logs):
+            likely[inner] = np.clip(self._interpolated(logs), 0.0, 1.0)
+        return likely
+
+    def _each(self, lengths: Floats) -> Floats:
+        """One by one, each only once."""
+        wanted = lengths.tolist()
+        if len(self._known) > 64 * _FEW:
+            self._known.clear()
+        new = [length for length in wanted if length not in self._known]
+        if new:
+            self._known.update(zip(new, self._exact(np.array(new)).tolist(), strict=True))
+        return np.array([self._known[length] for length in wanted])
+
+    def _interpolated(self, logs: Floats) -> Floats:
+        low, high = float(logs.min()), float(logs.max())
+        if self._table is None or low < self._reach[0] or high > self._reach[1]:
+            self._reach = min(low - 0.5, self._reach[0]), max(high + 0.5, self._reach[1])
+            self._table = self._tabulate(*self._reach)
+        return np.asarray(self._table(logs), np.float64)
+
+    def _tabulate(self, low: float, high: float) -> PchipInterpolator:
+        """A table that is refined where its middle values are not near enough."""
+        at = np.linspace(low, high, 65)
+        values = self._exactly(at)
+        while True:
+            table = PchipInterpolator(at, values)
+            middle = (at[1:] + at[:-1]) / 2
+            found = self._exactly(middle)
+            coarse = np.abs(table(middle) - found) > _TOLERANCE
+            if not coarse.any() or len(at) > _MOST_INTERVALS:
+                return table
+            order = np.argsort(np.concatenate([at, middle]))
+            at, values = np.concatenate([at, middle])[order], np.concatenate([values, found])[order]
+
+    def _exactly(self, logs: Floats) -> Floats:
+        return self._exact(np.exp(logs))

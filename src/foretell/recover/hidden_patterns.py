@@ -1,0 +1,242 @@
+"""The patterns that a statement with LOSING runs as: ordinary statements, whose matches make its estimates.
+
+Each set of lost steps has a pattern of its own (`language.reduced_patterns`); its matches are the candidates. Whether
+a lost step was seen outside its gap after all is asked by further patterns, which bind the candidate's events and the
+one that tells: an event that would do for the step, before another event that it could follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from enum import Enum
+
+from foretell.events.delays.delay_model import DelayModel
+from foretell.language import tree
+from foretell.language.checked import CheckedStep, CheckedSubscription
+from foretell.language.estimate_scorer import EstimateScorer
+from foretell.language.reduced_patterns import lost_sets, mentions, pattern_parts, without
+from foretell.plan.expressions import map_children
+from foretell.records import record
+
+#: More patterns would take long to plan and to run.
+MOST_PATTERNS = 500
+
+#: The events of telling patterns that are not the candidate's.
+_SEEN, _AGAIN = "seen", "again"
+
+
+class Role(Enum):
+    """What the matches of a hidden pattern tell."""
+
+    CANDIDATE = "candidates"
+    LATER = "a lost step seen after its gap"
+    BEFORE = "a lost first step seen before the window"
+
+
+@record
+class HiddenPattern:
+    """`statement` runs; `steps` are those of the candidate, by their numbers in it. `extra` is the number of the event
+    that tells; None where it is one of the candidate's. With LATER, `gap_end` is the step present at which the gap
+    ends; None where it ends with the window."""
+
+    role: Role
+    statement: CheckedSubscription
+    steps: tuple[int, ...]
+    extra: int | None = None
+    gap_end: str | None = None
+
+
+@record
+class Variant:
+    """Candidates without some lost steps, and the patterns that tell of these. `present` are the other steps."""
+
+    scorer: EstimateScorer
+    present: tuple[str, ...]
+    patterns: tuple[HiddenPattern, ...]
+
+
+def variants(subscription: CheckedSubscription, model: DelayModel) -> list[Variant]:
+    """The variants of a subscription with LOSING that may reach its threshold."""
+    found = []
+    for lost in (frozenset[str](), *lost_sets(subscription)):
+        scorer = EstimateScorer(subscription, lost, model)
+        builder = _PatternBuilder(scorer)
+        found.append(Variant(scorer, builder.present, tuple(builder.patterns())))
+    return found
+
+
+def hindrance(subscription: CheckedSubscription) -> str | None:
+    """The reason why hidden patterns cannot run a statement with LOSING; None where they can."""
+    if subscription.tree.after.policy is not tree.Policy.HOLD:
+        return "LOSING with AFTER MATCH"
+    if subscription.tree.table is not None:
+        return "LOSING with FOR EACH"
+    first = subscription.positive[0]
+    if subscription.within is None and subscription.loss[first] > 0:
+        return f"LOSING of the first step, '{first}', without WITHIN"
+    kinds = tree.Elapsed | tree.Previous | tree.Aggregate | tree.FirstOf | tree.LastOf
+    for step in subscription.steps.values():
+        values = (*step.conditions, *(value for _, value in step.binders))
+        if any(isinstance(node, kinds) for value in values for node in value.walk()):
+            return f"LOSING with the condition of '{step.name}'"
+    if any(not _same_variables(subscription, lost) for lost in lost_sets(subscription)):
+        return "LOSING with a variable that only lost steps may bind"
+    sets = sum(1 for _ in lost_sets(subscription))
+    if sets * len(subscription.positive) > MOST_PATTERNS:
+        return f"LOSING with {sets:,} sets of steps that may be lost"
+    return None
+
+
+def _same_variables(subscription: CheckedSubscription, lost: frozenset[str]) -> bool:
+    """Whether steps present bind all variables that lost steps bind."""
+    bound = {name: {variable for variable, _ in subscription.steps[name].binders} for name in subscription.positive}
+    present = set[str]().union(*(variables for name, variables in bound.items() if name not in lost))
+    return all(bound[name] <= present for name in lost)
+
+
+class _PatternBuilder:
+    """The patterns of one set of lost steps."""
+
+    def __init__(self, scorer: EstimateScorer) -> None:
+        self._whole, self._lost = scorer.subscription, scorer.lost
+        self._reduced = without(self._whole, self._lost) if self._lost else self._whole
+        self.present = tuple(step for step in self._whole.positive if step not in self._lost)
+        self._name = f"{self._whole.name} without {' and '.join(s for s in self._whole.positive if s in self._lost)}"
+
+    def patterns(self) -> Iterator[HiddenPattern]:
+        numbers = tuple(range(len(self.present)))
+        name = self._name if self._lost else self._whole.name
+        candidate = replace(self._reduced, tree=self._tree(name))
+        yield HiddenPattern(Role.CANDIDATE, candidate, numbers)
+        first = self._whole.positive.index(self.present[0])
+        if first > 0 and self._whole.within is not None:
+            yield self._before(self._whole.positive[first - 1])
+        for step in self._whole.positive:
+            if step in self._lost and self._whole.positive.index(step) > first:
+                yield from self._later(step)
+
+    def _tree(self, name: str) -> tree.Subscription:
+        returns = tuple(replace(r, expression=_nullified(r.expression, self._lost)) for r in self._whole.tree.returns)
+        return replace(self._reduced.tree, name=name, losing=None, returns=returns)
+
+    # ── patterns that tell ──
+
+    def _before(self, step: str) -> HiddenPattern:
+        """The step before the first present, seen before the window and after no other event that it could come
+        before."""
+        first = self.present[0]
+        gone = self._lost | {first}
+        seen = self._seen(step, gone)
+        again = self._again(first, gone)
+        parts = [tree.SequencePart(tree.Step(_SEEN)), *self._bare_parts()]
+        parts[1] = replace(parts[1], operator=tree.Later(), absent=(tree.Negation(tree.Step(_AGAIN)),))
+        steps = {_SEEN: seen, _AGAIN: again, **self._bare_steps()}
+        numbers = tuple(range(1, len(self.present) + 1))
+        return HiddenPattern(Role.BEFORE, self._telling(f"{step} before", parts, steps), numbers, extra=0)
+
+    def _later(self, step: str) -> Iterator[HiddenPattern]:
+        """A lost step seen after its gap: by an event of the candidate, or by another one after any of them."""
+        positive = self._whole.positive
+        earlier = next(s for s in reversed(positive[: positive.index(step)]) if s in self.present)
+        end = next((s for s in positive[positive.index(step) :] if s in self.present), None)
+        gone = self._lost | {earlier}
+        seen, again = self._seen(step, gone), self._again(earlier, gone)
+        start = len(self.present) - 1 if end is None else self.present.index(end)
+        for place in range(start, len(self.present)):
+            if place > start:
+                yield self._by_present(step, seen, end, place)
+            yield self._by_other(step, seen, again, end, start, place)
+
+    def _by_present(self, step: str, seen: CheckedStep, end: str | None, place: int) -> HiddenPattern:
+        """A later event of the candidate would do for the lost step."""
+        steps = self._bare_steps()
+        own = steps[self.present[place]]
+        binders = tuple(tree.Binary("=", tree.Variable(v), value) for v, value in seen.binders)
+        conditions = (*own.conditions, *seen.conditions, *binders)
+        steps[own.name] = replace(own, conditions=conditions)
+        telling = self._telling(f"{step} at {self.present[place]}", self._bare_parts(), steps)
+        return HiddenPattern(Role.LATER, telling, tuple(range(len(self.present))), gap_end=end)
+
+    def _by_other(
+        self, step: str, seen: CheckedStep, again: CheckedStep, end: str | None, start: int, place: int
+    ) -> HiddenPattern:
+        """Another event after an event of the candidate, and after no other that it could follow."""
+        parts, steps = self._bare_parts(), self._bare_steps()
+        added: dict[str, CheckedStep] = {}
+        for number in range(start + 1, place + 1):
+            name = f"{_AGAIN} {number}"
+            added[name] = replace(again, shape=replace(again.shape, name=name))
+            parts[number] = replace(parts[number], absent=(tree.Negation(tree.Step(name)),))
+            own = steps[self.present[number]]
+            steps[own.name] = replace(own, conditions=(*own.conditions, _not(again.conditions)))
+        added[_AGAIN], added[_SEEN] = again, seen
+        told = tree.SequencePart(tree.Step(_SEEN), tree.Later(), (tree.Negation(tree.Step(_AGAIN)),))
+        parts.insert(place + 1, told)
+        if place + 2 < len(parts):
+            parts[place + 2] = replace(parts[place + 2], operator=tree.Later())
+        ordered: dict[str, CheckedStep] = {}
+        for part in parts:
+            assert isinstance(part.pattern, tree.Step)
+            for name in (*(n.step.name for n in part.absent), part.pattern.name):
+                ordered[name] = added.get(name) or steps[name]
+        numbers = tuple(n if n <= place else n + 1 for n in range(len(self.present)))
+        telling = self._telling(f"{step} after {self.present[place]}", parts, ordered)
+        return HiddenPattern(Role.LATER, telling, numbers, extra=place + 1, gap_end=end)
+
+    def _telling(
+        self, told: str, parts: Sequence[tree.SequencePart], steps: dict[str, CheckedStep]
+    ) -> CheckedSubscription:
+        within = self._whole.within
+        return replace(
+            self._whole,
+            tree=replace(self._tree(f"{self._name}: {told}"), having=None),
+            pattern=tree.sequence(tuple(parts)),
+            steps=steps,
+            within=None if within is None else 2 * within,
+        )
+
+    def _bare_parts(self) -> list[tree.SequencePart]:
+        """The steps present without negations: a telling match counts only where there is a candidate."""
+        return [replace(part, absent=()) for part in pattern_parts(self._reduced)]
+
+    def _bare_steps(self) -> dict[str, CheckedStep]:
+        return {name: self._reduced.steps[name] for name in self.present}
+
+    # ── steps that would do ──
+
+    def _seen(self, step: str, gone: frozenset[str]) -> CheckedStep:
+        """An event that would do for a step where those that are gone are not named."""
+        own = self._whole.steps[step]
+        conditions = tuple(c for c in own.conditions if not mentions(c, gone - {step}))
+        binders = tuple((v, value) for v, value in own.binders if not mentions(value, gone - {step}))
+        return replace(own, shape=replace(own.shape, name=_SEEN), conditions=conditions, binders=binders)
+
+    def _again(self, step: str, gone: frozenset[str]) -> CheckedStep:
+        """The same as a negated step, whose variables compare."""
+        seen = self._seen(step, gone)
+        compared = tuple(tree.Binary("=", tree.Variable(v), value) for v, value in seen.binders)
+        shape = replace(seen.shape, name=_AGAIN, negated=True)
+        return replace(seen, shape=shape, conditions=(*seen.conditions, *compared), binders=())
+
+
+def _not(conditions: Sequence[tree.Expression]) -> tree.Expression:
+    """True where the conditions do not all hold, also where that is unknown."""
+    whole: tree.Expression = tree.Literal(True)
+    for condition in conditions:
+        whole = condition if whole == tree.Literal(True) else tree.Binary("AND", whole, condition)
+    return tree.Case((whole,), (tree.Literal(False),), tree.Literal(True))
+
+
+def _nullified(expression: tree.Expression, lost: frozenset[str]) -> tree.Expression:
+    """A RETURN column of a match without the lost steps: what is of them is NULL, and none of them is counted."""
+    match expression:
+        case tree.Aggregate(function="count", step=step) if step in lost:
+            return tree.Literal(0)
+        case tree.Aggregate(step=step) if step in lost:
+            return tree.Literal(None)
+        case tree.Attribute(event=event) | tree.StreamOf(event=event) | tree.TimeOf(event=event) if (
+            getattr(event, "step", None) in lost
+        ):
+            return tree.Literal(None)
+    return map_children(expression, lambda inner: _nullified(inner, lost))
