@@ -23,8 +23,8 @@ from foretell.arguments.streams import declaration_of
 from foretell.events.arrow_interop import table_from_bytes
 from foretell.events.ingest.reader import StreamDeclaration, read
 from foretell.events.types import Type
-from foretell.forecast.online.factory import ForecasterFactory
 from foretell.language.subscriptions import Subscriptions
+from foretell.learn.model import Model
 from foretell.spark.partitioning.shard_ids import shard_ids
 from foretell.spark.partitioning.shuffle_rows import EVENTS, ShuffleRow, read_table
 from foretell.spark.streaming import chunked_state, shard_processor
@@ -49,12 +49,13 @@ class LocalStream:
         types: Mapping[str, Mapping[str, Type]],
         tables: Any,
         shards: int,
-        forecasts: ForecasterFactory | None = None,
+        model: Model | None = None,
+        learning: ft.Learning | None = None,
     ) -> None:
         declarations = {name: declaration_of(program, name, InputSettings()) for name in program.sources}
         self.types, self.topology = (
             types,
-            topology_of(program, declarations, tables, shards, forecasts=forecasts, json=True),
+            topology_of(program, declarations, tables, shards, None, model, learning, json=True),
         )
         self._tester = TwsTester(DeferredProcessor(self.topology.processor))
 
@@ -121,7 +122,7 @@ def test_forecasts() -> None:
     model = ft.train(text, {"s": events[:2_000]})
     engine = ft.Engine(text, model=model, learning=learning)
     types = {"s": {"k": Type.STRING, "l": Type.INT, "t": Type.INT}}
-    stream = LocalStream(program, types, None, 3, ForecasterFactory(model.subscriptions, learning))
+    stream = LocalStream(program, types, None, 3, model, learning)
     kinds = set()
     for first in range(2_000, 3_000, 250):
         batch = {"s": events[first : first + 250]}

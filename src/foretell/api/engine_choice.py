@@ -24,10 +24,11 @@ SPARK_FROM = 5_000_000
 
 @dataclass(frozen=True)
 class EngineChoice:
-    """An engine, and why it was chosen: an empty text where the caller or the kind of the data decides."""
+    """An engine, and why it was chosen: an empty text where the caller (`is_given`) or the kind of the data decides."""
 
     engine: str
     reason: str = ""
+    is_given: bool = False
 
     @property
     def place(self) -> str:
@@ -52,13 +53,11 @@ def choose_engine(
     """The engine of a run. Events in memory are processed in this process, Spark DataFrames on Spark, files by their
     size; statements that are not compiled yet by the reference evaluator."""
     if engine is not None:
-        return EngineChoice(engine)
+        return EngineChoice(engine, is_given=True)
     if any(map(is_spark_frame, sources.values())):
         return EngineChoice("spark")
     if any(isinstance(s, tree.Correlator) for s in program.program.statements):
         return EngineChoice("reference", "no other engine supports CORRELATE yet")
-    if any(getattr(s, "losing", None) for s in program.program.statements):
-        return EngineChoice("reference", "no other engine supports LOSING yet")
     paths = {name: source for name, source in sources.items() if isinstance(source, str | os.PathLike)}
     for name, path in paths.items():
         if needs_spark(path, settings.options(name)):

@@ -30,7 +30,7 @@ from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.notification import Notification
 from foretell.events.types import Type
 from foretell.language import tree
-from foretell.language.checked import CheckedProgram, CheckedStatement
+from foretell.language.checked import CheckedProgram, CheckedStatement, CheckedSubscription
 from foretell.language.derived_windows import derived_window_notes
 from foretell.language.subscriptions import Subscriptions
 from foretell.learn.model import Model
@@ -197,10 +197,10 @@ class _Output:
 
 def _run(request: _RunRequest, engine: str | None) -> Notifications | Frame:
     choice = choose_engine(request.program, request.sources, request.settings, engine)
+    delays = delay_models(request.model, [str(s.name) for s in _subscriptions(request.program)])
     if choice.engine == "spark":
-        found = _run_spark_batch(request, choice)
+        found = _run_spark_batch(request, choice, delays)
     else:
-        delays = delay_models(request.model, [str(s.name) for s in _subscriptions(request.program)])
         found = _run_in_process(request, choice, delays)
     if not isinstance(found, Notifications):
         return found
@@ -264,7 +264,9 @@ def _run_spark_stream(request: _RunRequest, tables: Mapping[str, object] | None)
     )
 
 
-def _run_spark_batch(request: _RunRequest, choice: EngineChoice) -> Notifications | Frame:
+def _run_spark_batch(
+    request: _RunRequest, choice: EngineChoice, delays: Mapping[str, DelayModel]
+) -> Notifications | Frame:
     from foretell.forecast.online.factory import ForecasterFactory, untrained_notes
     from foretell.spark.batch.job import BatchJob  # loads Spark, which takes a while
 
@@ -282,6 +284,7 @@ def _run_spark_batch(request: _RunRequest, choice: EngineChoice) -> Notification
         request.strict,
         forecasts,
         limits=request.limits,
+        delays=delays,
     )
     if any(map(is_spark_frame, sources.values())):
         return job.frame(json=request.json)
@@ -300,6 +303,8 @@ def _run_in_process(request: _RunRequest, choice: EngineChoice, delays: Mapping[
     until = parse_until(request.until, {schema.time_type for schema in schemas.values()} - {Type.UNKNOWN})
     notes: tuple[str, ...]
     rows: Sequence[Notification]
+    if choice.engine == "embedded" and not choice.is_given and (why := _hindrance(checked)) is not None:
+        choice = EngineChoice("reference", f"no other engine runs {why} yet")
     if choice.engine == "embedded":
         rows, notes, lanes = _run_embedded(request, checked, batches, until, delays)
     else:
@@ -320,6 +325,15 @@ def _run_in_process(request: _RunRequest, choice: EngineChoice, delays: Mapping[
     )
     empty = empty_result_notes(checked, batches, lanes, found.summary.notifications)
     return replace(found, notes=found.notes + empty)
+
+
+def _hindrance(checked: CheckedProgram) -> str | None:
+    """The reason why the compiled engine cannot run the statements with LOSING; None where it can."""
+    if not any(isinstance(s, CheckedSubscription) and s.tree.losing is not None for s in checked.statements):
+        return None
+    from foretell.recover.expansion import expansion_hindrance  # loads SciPy, which takes a while
+
+    return expansion_hindrance(checked.statements)
 
 
 def _describe_output(request: _RunRequest, statements: Iterable[CheckedStatement]) -> None:

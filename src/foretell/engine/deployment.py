@@ -8,7 +8,7 @@ from typing import Any
 
 from foretell.engine.input_registry import InputRegistry
 from foretell.engine.live_tables import LiveTable
-from foretell.engine.planning import extend_runtime, restore_runtime, start_runtime
+from foretell.engine.planning import Delays, extend_runtime, restore_runtime, start_runtime
 from foretell.engine.settings import EngineSettings
 from foretell.errors import ForetellError, InputError, refuse, suggestion
 from foretell.events.ingest.reader import EventBatch
@@ -25,6 +25,7 @@ from foretell.language.subscriptions import Subscriptions
 from foretell.language.tree import place_of
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.matches.settled_results import SettledResults
+from foretell.machine.result_stage import ResultStage
 from foretell.machine.runtime import MatchRuntime
 from foretell.notify.collected_notifications import collect
 from foretell.plan.lower.program import UnsupportedError
@@ -34,12 +35,16 @@ from foretell.records import record
 
 @record
 class PlannedStatements:
-    """The statements of a plan: notifications of the engine refer to those of the time when they were made."""
+    """The statements of a plan: notifications of the engine refer to those of the time when they were made. In place of
+    hidden statements there are those with LOSING."""
 
     plan: MatchPlan
+    stages: Mapping[str, ResultStage]
 
     def __iter__(self) -> Iterator[CheckedSubscription]:
-        return (statement.subscription for statement in self.plan.statements)
+        hidden = {name for stage in self.stages.values() for name in stage.patterns}
+        yield from (s.subscription for s in self.plan.statements if s.subscription.name not in hidden)
+        yield from (stage.subscription for stage in self.stages.values())
 
 
 #: So many results are handed over together, at least.
@@ -53,8 +58,8 @@ class EventPipeline:
     buffer: ReorderBuffer
     runtime: MatchRuntime
 
-    def add(self, statement: CheckedStatement, table: LiveTable | None) -> None:
-        extend_runtime(self.runtime, statement, {} if table is None else {table.name: table.template()})
+    def add(self, statement: CheckedStatement, table: LiveTable | None, delays: Delays) -> None:
+        extend_runtime(self.runtime, statement, {} if table is None else {table.name: table.template()}, delays)
 
     def remove(self, name: str) -> None:
         if name in self.runtime:
@@ -99,7 +104,7 @@ class EventPipeline:
 
     @property
     def statements(self) -> PlannedStatements:
-        return PlannedStatements(self.runtime.plan)
+        return PlannedStatements(self.runtime.plan, dict(self.runtime.stages))
 
     def limit_notes(self) -> tuple[str, ...]:
         """The limits that subscriptions have exceeded since the last call, as notes for the user."""
@@ -144,7 +149,7 @@ class Deployment:
             return
         table = statement.tree.table if isinstance(statement, CheckedSubscription) else None
         try:
-            self.pipeline.add(statement, None if table is None else self.tables[table])
+            self.pipeline.add(statement, None if table is None else self.tables[table], self.settings.delays)
         except UnsupportedError as error:
             raise _not_in_engine(error) from None
 
@@ -237,7 +242,8 @@ class Deployment:
             checked = CheckedProgram(checker.streams, self._check(checker), checker.ranks)
             tables = {name: table.template() for name, table in self.tables.items()}
             try:
-                runtime = start_runtime(checked, tables, self.settings.limits, self.settings.forecasts())
+                settings = self.settings
+                runtime = start_runtime(checked, tables, settings.limits, settings.forecasts(), settings.delays)
             except UnsupportedError as error:
                 raise _not_in_engine(error) from None
             buffer = ReorderBuffer({name: inputs.lateness(name) for name in inputs.schemas})
@@ -260,6 +266,7 @@ class Deployment:
             lambda text: _rechecked(checker, text),
             self.settings.limits,
             self.settings.forecasts(ignore_snapshot=reset_forecasts),
+            self.settings.delays,
         )
         lateness = {name: self.inputs.lateness(name) for name in self.inputs.schemas}
         buffer = ReorderBuffer.restore(lateness, state["waiting"], self.inputs.schemas)

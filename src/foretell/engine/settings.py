@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from foretell.arguments.limits import as_limits
-from foretell.arguments.model import as_learning, as_model
+from foretell.arguments.model import as_learning, as_model, delay_models
+from foretell.events.delays.delay_model import DelayModel
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.subscriptions import Subscriptions
@@ -39,6 +40,10 @@ class EngineSettings:
     def forecasts(self, *, ignore_snapshot: bool = False) -> LazyForecasters:
         """The factory of forecasters; see ForecasterFactory."""
         return LazyForecasters(self.model, self.learning, ignore_snapshot)
+
+    def delays(self, name: str) -> DelayModel:
+        """What the model knows of the delays between the steps of a statement."""
+        return delay_models(self.model.of_statements((name,)), [name]).get(name) or DelayModel()
 
     def untrained_notes(self, program: Subscriptions) -> tuple[str, ...]:
         """Notes on the subscriptions with FORECAST that the model was not trained for."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from foretell.display import View, Viewed, counted, listed
@@ -90,6 +90,12 @@ class Model(Viewed):
     delays: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     name: str = "the model"
     notes: tuple[str, ...] = ()
+
+    def of_statements(self, names: Container[str]) -> Model:
+        """What the model knows of some statements."""
+        learned = {name: found for name, found in self.subscriptions.items() if name in names}
+        delays = {name: found for name, found in self.delays.items() if name in names}
+        return replace(self, subscriptions=learned, delays=delays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:

@@ -12,6 +12,10 @@ class ResultStage(Protocol):
     """`patterns` are the names of the statements that run; the first one is that of the statement itself."""
 
     @property
+    def subscription(self) -> Any:
+        """The statement as the user has written it: a CheckedSubscription, of which the machine knows nothing."""
+
+    @property
     def patterns(self) -> Sequence[str]: ...
 
     @property

@@ -28,6 +28,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from foretell.arguments.period import ANY_TIME, PeriodRequest
 from foretell.arguments.until import parse_until
 from foretell.errors import InputError
+from foretell.events.delays.delay_model import DelayModel
 from foretell.events.ingest.nulled_values import NulledValues, unreadable_values
 from foretell.events.ingest.quarantine import QuarantinedEvent
 from foretell.events.ingest.reader import StreamDeclaration
@@ -94,6 +95,7 @@ class BatchJob:
         observers: ObserverFactory = NO_OBSERVERS,
         period: PeriodRequest = ANY_TIME,
         limits: Limits | None = None,
+        delays: Mapping[str, DelayModel] | None = None,
     ) -> None:
         self._strict, self._inputs = strict, inputs
         self._sources = {name: self._source(name, d) for name, d in declarations.items()}
@@ -117,6 +119,7 @@ class BatchJob:
             observers=observers,
             period=period.resolved({schema.time_type for schema in known.values()}),
             limits=limits,
+            delays=delays or {},
         )
 
     @cached_property
@@ -239,8 +242,13 @@ def _start_session() -> SparkSession:
 
 
 def _refuse_unsupported(checked: CheckedProgram) -> None:
-    for statement in checked.statements:
-        if isinstance(statement, CheckedCorrelator) or statement.tree.losing is not None:
-            clause = "CORRELATE" if isinstance(statement, CheckedCorrelator) else "LOSING"
-            message = f"the engine on Spark does not run {clause} yet"
-            raise InputError("not-in-engine", message, hint="use --engine reference (engine='reference')")
+    clause = None
+    if any(isinstance(statement, CheckedCorrelator) for statement in checked.statements):
+        clause = "CORRELATE"
+    elif any(statement.tree.losing is not None for statement in checked.statements):
+        from foretell.recover.expansion import expansion_hindrance  # loads SciPy, which takes a while
+
+        clause = expansion_hindrance(checked.statements)
+    if clause is not None:
+        message = f"the engine on Spark does not run {clause} yet"
+        raise InputError("not-in-engine", message, hint="use --engine reference (engine='reference')")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from uuid import uuid4
 
 from foretell.arguments.period import ALL_TIME, Period
-from foretell.engine.planning import start_runtime
+from foretell.engine.planning import delays_of, start_runtime
+from foretell.events.delays.delay_model import DelayModel
 from foretell.events.ingest.reader import StreamDeclaration
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Schema
@@ -50,7 +51,8 @@ class BatchPlan:
 
     `schemas` are those that tasks read events with; `known` holds only what the data or declarations show, for the
     check. Every event of the streams `identified` has an ID. `declarations` are those of the statements and the caller.
-    `observers` make the forecasts. Events outside of `period` are left out. `limits` are those of each task.
+    `observers` make the forecasts, `delays` are for estimates. Events outside of `period` are left out. `limits` are
+    those of each task.
     """
 
     text: str
@@ -66,6 +68,7 @@ class BatchPlan:
     strict: bool = False
     period: Period = ALL_TIME
     limits: Limits | None = None
+    delays: Mapping[str, DelayModel] = field(default_factory=dict)
 
     def handle(self) -> PlanHandle:
         return PlanHandle(uuid4().hex, self)
@@ -107,4 +110,5 @@ class BatchPlan:
     def runtime(self, group: StatementGroup, observers: ObserverFactory) -> MatchRuntime:
         """Return a runtime of a group's statements, with the rows of FOR EACH tables that the group runs."""
         tables = {name: group.table_slice.of(table) for name, table in self.tables.items()}
-        return start_runtime(self.checked(group), tables, task_limits(self.limits), observers)
+        delays = delays_of(self.delays)
+        return start_runtime(self.checked(group), tables, task_limits(self.limits), observers, delays)

@@ -27,7 +27,7 @@ from foretell.errors import InputError
 from foretell.events.ingest.read_options import DEFAULT_OPTIONS, ReadOptions
 from foretell.events.ingest.reader import StreamDeclaration
 from foretell.events.ingest.time_candidates import time_note
-from foretell.forecast.online.factory import ForecasterFactory, untrained_notes
+from foretell.forecast.online.factory import untrained_notes
 from foretell.language.subscriptions import Subscriptions
 from foretell.machine.exec.limits import Limits
 from foretell.spark.connectors.registry import register
@@ -152,14 +152,13 @@ def run(
 
 
 def topology_of_files(pipeline: Pipeline, declarations: Mapping[str, StreamDeclaration]) -> StreamTopology:
-    forecasts = ForecasterFactory(as_model(pipeline.model).subscriptions, None)
     topology = topology_of(
         pipeline.statements,
         declarations,
         pipeline.tables,
         pipeline.shards,
         pipeline.limits,
-        forecasts,
+        as_model(pipeline.model),
         json=pipeline.writes_json,
     )
     whole = {name: source for name, source in pipeline.streams.items() if source.whole_files}

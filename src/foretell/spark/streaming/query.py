@@ -32,7 +32,7 @@ from foretell.events.ingest.reader import StreamDeclaration
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.ingest.time_candidates import time_note
 from foretell.events.types import Type
-from foretell.forecast.online.factory import ForecasterFactory, untrained_notes
+from foretell.forecast.online.factory import untrained_notes
 from foretell.language import tree
 from foretell.language.parser import parse
 from foretell.language.subscriptions import Subscriptions, of_program
@@ -93,11 +93,11 @@ def follow(
     program = as_subscriptions(subscriptions)
     frames = _frames(inputs)
     declarations = _declarations(program, frames, settings)
-    forecasts = ForecasterFactory(as_model(model).subscriptions, learning)
-    untrained_notes(as_model(model), program)
+    known = as_model(model)
+    untrained_notes(known, program)
     # Statements that come later may have other types.
     as_json = json or control is not None
-    topology = topology_of(program, declarations, tables, shards, limits, forecasts, json=as_json)
+    topology = topology_of(program, declarations, tables, shards, limits, known, learning, json=as_json)
     return stream_rows(frames, topology, control)
 
 
@@ -132,7 +132,8 @@ def topology_of(
     tables: Mapping[str, object] | None,
     shards: int,
     limits: Limits | None = None,
-    forecasts: ForecasterFactory | None = None,
+    model: Model | None = None,
+    learning: Learning | None = None,
     *,
     json: bool,
 ) -> StreamTopology:
@@ -145,7 +146,7 @@ def topology_of(
     checked = program.checked({}, {name: table.types for name, table in loaded.items()})
     processor = ShardProcessor(
         groups=groups,
-        initial={g.name: _initial_snapshot(g, declarations, arrow_tables, limits, forecasts) for g in groups},
+        initial={g.name: _initial_snapshot(g, declarations, arrow_tables, limits, model, learning) for g in groups},
         tables=arrow_tables,
         columns=notification_columns(list(map(result_schema, checked.statements)), json=json),
         time_columns={name: declaration.time for name, declaration in declarations.items()},
@@ -281,17 +282,16 @@ def _initial_snapshot(
     declarations: Mapping[str, StreamDeclaration],
     tables: Mapping[str, pa.Table],
     limits: Limits | None,
-    forecasts: ForecasterFactory | None,
+    model: Model | None,
+    learning: Learning | None,
 ) -> bytes:
     """Start an engine, so that statements which it cannot run are refused here and not in a task."""
-    names = {str(s.name) for s in parse(group.text).statements}
-    learned = {} if forecasts is None else {name: model for name, model in forecasts.models.items() if name in names}
     engine = Engine(
         group.text,
         tables={name: tables[name] for name in group.tables},
         limits=limits,
-        model=Model(learned),
-        learning=None if forecasts is None else forecasts.settings,
+        model=None if model is None else model.of_statements({str(s.name) for s in parse(group.text).statements}),
+        learning=learning,
     )
     engine.push_together({name: [] for name in declarations})
     return engine.snapshot()
