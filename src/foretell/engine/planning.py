@@ -70,13 +70,13 @@ def restore_runtime(
     """The runtime that a snapshot describes, with the plan that the snapshot records."""
     strings = strings_of(state)
     compiler = PlanCompiler(strings.constant, observers, (limits or Limits()).edges)
-    statements, stages = _with_hidden(program.statements, delays)
+    statements, stages = _with_hidden(program.statements, delays, state.get("stages"))
     plan = compiler.restore(replace(program, statements=statements), records(state), recheck, _types(tables))
     return MatchRuntime.restore(state, plan, strings, tables, limits, observers, stages)
 
 
 def _with_hidden(
-    statements: Iterable[CheckedStatement], delays: Delays
+    statements: Iterable[CheckedStatement], delays: Delays, recorded: Mapping[str, Any] | None = None
 ) -> tuple[tuple[CheckedStatement, ...], dict[str, ResultStage]]:
     """The statements with their hidden patterns in place of those with LOSING, and the stages that these have."""
     statements = tuple(statements)
@@ -84,7 +84,7 @@ def _with_hidden(
         return statements, {}
     from foretell.recover.expansion import expanded  # loads SciPy, which takes a while
 
-    return expanded(statements, delays)
+    return expanded(statements, delays, recorded or {})
 
 
 def _types(tables: Tables) -> dict[str, Mapping[str, Type]]:

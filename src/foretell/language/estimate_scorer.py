@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from foretell.arrays import Flags, Floats
 from foretell.events.delays.delay_model import DelayModel
 from foretell.events.delays.pattern_gaps import (
     Gap,
@@ -62,7 +63,7 @@ class EstimateScorer:
         order = [self._bounded(place, times) for place in self._places]
         return gaps_of(order, times, room, self.model)
 
-    def reaches(self, probability: float) -> bool:
+    def reaches(self, probability: float | Floats) -> bool | Flags:
         """Whether an estimate is probable enough to be reported."""
         return probability >= self.losing.above - ROUNDING
 

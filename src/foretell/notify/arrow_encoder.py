@@ -142,10 +142,15 @@ class _Encoder:
         return pa.ListArray.from_arrays(arrow_of(ends.astype(np.int32)), names.at(positions), mask=mask)
 
 
+#: With fewer events than these in each match, it is quicker to look at their names than at those of the whole buffer.
+_MOST_STEPS = 8
+
+
 class _EventNames:
     """The names of the events of matches: their ID, or else their number in the lane; JSON where both occur."""
 
     def __init__(self, matches: MatchBatch | None, kind: Type) -> None:
+        self._matches = matches
         self._buffer = EventBuffer() if matches is None else matches.buffer
         self._kind = kind
         self._numbered = all(segment.name is None for segment in self._buffer.segments)
@@ -155,6 +160,8 @@ class _EventNames:
         if self._numbered:
             return self._kind is not Type.INT
         python = _PYTHON_TYPES.get(self._kind)
+        if self._matches is not None and _MOST_STEPS * len(self._matches) < len(self._buffer):
+            return not all(type(name) is python for name in self._buffer.names(self._matches.position))
         return any(
             segment.name is None or not all(type(name) is python for name in segment.name.tolist())
             for segment in self._buffer.segments

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,11 @@ from foretell.plan.lower.post_match import PositionSource, StepPosition
 from foretell.plan.result_schema import result_schema
 from foretell.records import record
 from foretell.recover.gap_scores import GapScores
-from foretell.recover.hidden_patterns import HiddenPattern, Role, Variant, variants
+from foretell.recover.hidden_patterns import HiddenPattern, Role, Variant, all_lost_sets, variant_of
 from foretell.storage.recorded_values import FAR, indices, require, times
+
+#: A variant is left out where its best probability, computed at some lengths, is less than so much of the threshold.
+_CERTAINLY_LESS = 0.9
 
 #: What an entry of a table of candidates takes.
 _ENTRY_BYTES = 300
@@ -56,13 +60,31 @@ class _Candidates:
         return [int(place) for place in self.results.order[:, 0]]
 
 
+@record
+class PrunedVariant:
+    variant: Variant
+    best: float
+
+
 class EstimateStage:
     """The estimates of one statement with LOSING, from the results of `statements`, its hidden patterns."""
 
-    def __init__(self, subscription: CheckedSubscription, model: DelayModel) -> None:
+    def __init__(
+        self, subscription: CheckedSubscription, model: DelayModel, lost: Sequence[frozenset[str]] | None = None
+    ) -> None:
+        """`lost` are the sets of lost steps that run, where a snapshot has recorded them; else all that may reach the
+        threshold."""
         check_delays(subscription, model)
         self.subscription = subscription
-        self._variants = [_VariantEstimates(subscription, variant) for variant in variants(subscription, model)]
+        #: The variants that cannot reach the threshold, with the best probability of each.
+        self.pruned: list[PrunedVariant] = []
+        self._variants: list[_VariantEstimates] = []
+        for steps in all_lost_sets(subscription) if lost is None else lost:
+            variant = _VariantEstimates(subscription, variant_of(subscription, steps, model))
+            if lost is None and steps and variant.best < variant.variant.scorer.losing.above * _CERTAINLY_LESS:
+                self.pruned.append(PrunedVariant(variant.variant, variant.best))
+            else:
+                self._variants.append(variant)
         self._patterns = {
             pattern.statement.name: (variant, pattern)
             for variant in self._variants
@@ -95,7 +117,12 @@ class EstimateStage:
         return estimates
 
     def state(self) -> Mapping[str, Any]:
-        return {"variants": [variant.state() for variant in self._variants]}
+        return {"lost": self.lost, "variants": [variant.state() for variant in self._variants]}
+
+    @property
+    def lost(self) -> list[list[str]]:
+        """The sets of lost steps that run."""
+        return [sorted(variant.variant.scorer.lost) for variant in self._variants]
 
     def restore(self, state: Mapping[str, Any], positions: int) -> None:
         require(len(state["variants"]) == len(self._variants), "the estimates")
@@ -117,6 +144,10 @@ class _VariantEstimates:
         self.reported: dict[bytes, tuple[int, float]] = {}
         self.seen: dict[bytes, tuple[int, float]] = {}
         self._kept = 0
+
+    @cached_property
+    def best(self) -> float:
+        return self._scores.best
 
     def process(self, found: Sequence[tuple[HiddenPattern, ResultBatch]]) -> Iterator[ResultBatch]:
         telling = [self._telling(p, results) for p, results in found if p.role is not Role.CANDIDATE]

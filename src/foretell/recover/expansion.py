@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from foretell.events.delays.delay_model import DelayModel
 from foretell.language.checked import CheckedStatement, CheckedSubscription
@@ -13,9 +14,12 @@ from foretell.recover.hidden_patterns import hindrance
 
 
 def expanded(
-    statements: Sequence[CheckedStatement], delays: Callable[[str], DelayModel]
+    statements: Sequence[CheckedStatement],
+    delays: Callable[[str], DelayModel],
+    recorded: Mapping[str, Mapping[str, Any]],
 ) -> tuple[tuple[CheckedStatement, ...], dict[str, ResultStage]]:
-    """Raises UnsupportedError for a statement that hidden patterns cannot run."""
+    """`recorded` are the states of stages in a snapshot. Raises UnsupportedError for a statement that hidden patterns
+    cannot run."""
     why = expansion_hindrance(statements)
     if why is not None:
         raise UnsupportedError(why)
@@ -23,12 +27,16 @@ def expanded(
     stages: dict[str, ResultStage] = {}
     for statement in statements:
         if isinstance(statement, CheckedSubscription) and statement.tree.losing is not None:
-            stage = EstimateStage(statement, delays(statement.name))
+            stage = EstimateStage(statement, delays(statement.name), _recorded_sets(recorded.get(statement.name)))
             stages[statement.name] = stage
             expansion += stage.statements
         else:
             expansion.append(statement)
     return tuple(expansion), stages
+
+
+def _recorded_sets(state: Mapping[str, Any] | None) -> list[frozenset[str]] | None:
+    return None if state is None else [frozenset(map(str, steps)) for steps in state["lost"]]
 
 
 def expansion_hindrance(statements: Sequence[CheckedStatement]) -> str | None:

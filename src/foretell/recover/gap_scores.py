@@ -20,7 +20,13 @@ from foretell.language.estimate_scorer import EstimateScorer
 _FEW = 512
 
 #: A table is refined until the middle of each interval is as near, or until it has so many intervals.
-_TOLERANCE, _MOST_INTERVALS = 1e-6, 8192
+_TOLERANCE, _MOST_INTERVALS = 1e-5, 8192
+
+#: A table reaches to lengths that are by so much shorter, in the logarithm.
+_MARGIN = 4.0
+
+#: The best value is looked for at so many lengths, down to the longest divided by e to the power of the span.
+_SAMPLES, _SPAN = 200, 25.0
 
 #: A probability of a table that is as near to the threshold is computed anew.
 _NEAR = 1e-4
@@ -53,8 +59,17 @@ class GapScores:
             likely[row] = self._exact(times[row])
         return likely
 
+    @property
+    def best(self) -> float:
+        """No match is more probable, but for rounding; 1 where that is not known."""
+        within = self._scorer.subscription.within
+        if within is None or not self._depends_on_length or not all(s.is_smooth for s in (self._edges, *self._between)):
+            return 1.0
+        longest = within / self._scorer.unit
+        return math.prod(score.best(longest) for score in (self._edges, *self._between))
+
     def reached(self, likely: Floats) -> Flags:
-        return np.array([self._scorer.reaches(p) for p in likely], np.bool_) if len(likely) else np.zeros(0, np.bool_)
+        return np.asarray(self._scorer.reaches(likely))
 
     def _rooms(self, times: Floats) -> Floats:
         within = self._scorer.subscription.within
@@ -77,16 +92,15 @@ def _is_smooth(*gaps: Gap) -> bool:
     """Whether the probability has no leaps: no delay of the model has times with a probability of their own."""
     sides = (gap.model.after for gap in gaps), (gap.model.before for gap in gaps)
     delays = [delay for side in sides for steps in side for known in steps.values() for delay in known.values()]
-    return all(delay.distribution not in ("points", "uniform") for delay in delays) and not any(
-        gap.model.gaps for gap in gaps
-    )
+    leaps = any(delay.distribution in ("points", "uniform") for delay in delays)
+    return not leaps and not any(gap.model.gaps for gap in gaps)
 
 
 class _LengthScore:
     """A function of a length: exact where it was asked for few, else by a table in the logarithm of the length."""
 
     def __init__(self, exact: Callable[[Floats], Floats], is_smooth: bool) -> None:
-        self._exact, self._is_smooth = exact, is_smooth
+        self._exact, self.is_smooth = exact, is_smooth
         self._known: dict[float, float] = {}
         self._table: PchipInterpolator | None = None
         self._reach = (math.inf, -math.inf)
@@ -95,8 +109,13 @@ class _LengthScore:
         different, which = np.unique(lengths, return_inverse=True)
         return self._of(different)[which.ravel()]
 
+    def best(self, longest: float) -> float:
+        """The highest value up to a length."""
+        lengths = longest * np.exp(-np.linspace(0.0, _SPAN, _SAMPLES))
+        return float(np.max(self._exact(np.append(lengths, 0.0)), initial=0.0))
+
     def _of(self, lengths: Floats) -> Floats:
-        if not self._is_smooth or len(self._known) + len(lengths) <= _FEW:
+        if not self.is_smooth or len(self._known) + len(lengths) <= _FEW:
             return self._each(lengths)
         inner = (lengths > 0) & np.isfinite(lengths)
         likely = np.empty(len(lengths))
@@ -119,7 +138,8 @@ class _LengthScore:
     def _interpolated(self, logs: Floats) -> Floats:
         low, high = float(logs.min()), float(logs.max())
         if self._table is None or low < self._reach[0] or high > self._reach[1]:
-            self._reach = min(low - 0.5, self._reach[0]), max(high + 0.5, self._reach[1])
+            # Beyond the table there may be more: a table anew costs as much as a million lengths.
+            self._reach = min(low - _MARGIN, self._reach[0]), max(high + 1.0, self._reach[1])
             self._table = self._tabulate(*self._reach)
         return np.asarray(self._table(logs), np.float64)
 
@@ -127,15 +147,19 @@ class _LengthScore:
         """A table that is refined where its middle values are not near enough."""
         at = np.linspace(low, high, 65)
         values = self._exactly(at)
+        coarse = np.ones(len(at) - 1, np.bool_)
         while True:
             table = PchipInterpolator(at, values)
-            middle = (at[1:] + at[:-1]) / 2
+            middle = ((at[1:] + at[:-1]) / 2)[coarse]
             found = self._exactly(middle)
-            coarse = np.abs(table(middle) - found) > _TOLERANCE
-            if not coarse.any() or len(at) > _MOST_INTERVALS:
-                return table
-            order = np.argsort(np.concatenate([at, middle]))
+            wrong = np.abs(table(middle) - found) > _TOLERANCE
+            order = np.argsort(np.concatenate([at, middle]), kind="stable")
             at, values = np.concatenate([at, middle])[order], np.concatenate([values, found])[order]
+            if not wrong.any() or len(at) > _MOST_INTERVALS:
+                return PchipInterpolator(at, values)
+            # Both halves of an interval whose middle was wrong.
+            halves = np.isin(at, middle[wrong])
+            coarse = halves[1:] | halves[:-1]
 
     def _exactly(self, logs: Floats) -> Floats:
         return self._exact(np.exp(logs))

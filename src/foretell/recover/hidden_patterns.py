@@ -56,14 +56,15 @@ class Variant:
     patterns: tuple[HiddenPattern, ...]
 
 
-def variants(subscription: CheckedSubscription, model: DelayModel) -> list[Variant]:
-    """The variants of a subscription with LOSING that may reach its threshold."""
-    found = []
-    for lost in (frozenset[str](), *lost_sets(subscription)):
-        scorer = EstimateScorer(subscription, lost, model)
-        builder = _PatternBuilder(scorer)
-        found.append(Variant(scorer, builder.present, tuple(builder.patterns())))
-    return found
+def all_lost_sets(subscription: CheckedSubscription) -> list[frozenset[str]]:
+    """Every set of steps that may be lost together, the empty one first."""
+    return [frozenset[str](), *lost_sets(subscription)]
+
+
+def variant_of(subscription: CheckedSubscription, lost: frozenset[str], model: DelayModel) -> Variant:
+    scorer = EstimateScorer(subscription, lost, model)
+    builder = _PatternBuilder(scorer)
+    return Variant(scorer, builder.present, tuple(builder.patterns()))
 
 
 def hindrance(subscription: CheckedSubscription) -> str | None:

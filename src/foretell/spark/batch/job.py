@@ -245,7 +245,7 @@ def _refuse_unsupported(checked: CheckedProgram) -> None:
     clause = None
     if any(isinstance(statement, CheckedCorrelator) for statement in checked.statements):
         clause = "CORRELATE"
-    elif any(statement.tree.losing is not None for statement in checked.statements):
+    elif any(isinstance(s, CheckedSubscription) and s.tree.losing is not None for s in checked.statements):
         from foretell.recover.expansion import expansion_hindrance  # loads SciPy, which takes a while
 
         clause = expansion_hindrance(checked.statements)
