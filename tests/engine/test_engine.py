@@ -64,7 +64,8 @@ def test_refused_batches() -> None:
     two = Engine("SUBSCRIBE m FROM s, r MATCH a;", time={"s": "t", "r": "t"})
     assert refused(lambda: two.push("s", [{"t": 1}]))[0] == "undeclared-stream"
     lost = Engine(PAIR.replace("k = 'b';", "k = 'b' LOSING 0.1 ABOVE 0.5;"))
-    assert refused(lambda: lost.push("s", EVENTS)) == ("not-in-engine", "this engine does not run LOSING yet")
+    message = "this engine does not run LOSING of the first step, 'a', without WITHIN yet"
+    assert refused(lambda: lost.push("s", EVENTS)) == ("not-in-engine", message)
 
 
 def test_streams_take_turns() -> None:

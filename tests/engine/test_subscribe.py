@@ -111,7 +111,7 @@ def test_held_matches_survive_new_subscriptions() -> None:
     assert [(n.start, n.events) for n in engine.advance(99) if n.subscription == "last"] == separate
 
 
-UNSUPPORTED = "SUBSCRIBE lost FROM s MATCH a ; b WITHIN 3 LOSING 0.1 ABOVE 0.5;"
+UNSUPPORTED = "SUBSCRIBE lost FROM s MATCH a ; b LOSING 0.1 ABOVE 0.5;"
 
 
 @pytest.mark.parametrize("running", [False, True])

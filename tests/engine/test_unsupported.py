@@ -12,7 +12,7 @@ ROWS = [{"time": 1, "n": "x"}]
 @pytest.mark.parametrize(
     ("text", "expected_message"),
     [
-        ("SUBSCRIBE m FROM s MATCH a ; b LOSING 0.1 ABOVE 0.5", "LOSING"),
+        ("SUBSCRIBE m FROM s MATCH a ; b LOSING 0.1 ABOVE 0.5", "LOSING of the first step, 'a', without WITHIN"),
         ("CORRELATE m FROM s DO push('x'){a}", "CORRELATE"),
     ],
 )

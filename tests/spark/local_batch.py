@@ -14,6 +14,7 @@ import pyarrow as pa
 
 import foretell as ft
 from foretell.arguments.input_settings import as_input_settings
+from foretell.arguments.model import as_model, delay_models
 from foretell.arguments.streams import declaration_of, read_tables
 from foretell.notify.notifications import Notifications
 from foretell.plan.result_schema import result_schema
@@ -81,8 +82,11 @@ def local_batch(
     tables: Mapping[str, object] | None = None,
     until: object = None,
     strict: bool = False,
+    model: Mapping[str, object] | None = None,
 ) -> LocalBatchJob:
     program = ft.parse(text)
+    delays = delay_models(as_model(model), [str(s.name) for s in program.program.statements])
     settings = as_input_settings(time, read)
     declarations = {name: declaration_of(program, name, settings) for name in program.sources}
-    return LocalBatchJob(program, inputs, declarations, read_tables(program.tables, tables or {}), until, strict)
+    loaded = read_tables(program.tables, tables or {})
+    return LocalBatchJob(program, inputs, declarations, loaded, until, strict, delays=delays)

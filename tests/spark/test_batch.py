@@ -28,6 +28,7 @@ from foretell.spark.pushdown import plan_inspection
 from foretell.spark.streaming.query import bad, matches
 from tests.case_files import Case, cases
 from tests.engine_pair import comparable_rows
+from tests.recover.estimate_programs import ESTIMATE_MODEL, ESTIMATES, estimate_events
 
 W1 = (
     "SUBSCRIBE w1 FROM ticks PER name MATCH a , b , c "
@@ -43,7 +44,7 @@ SUBSCRIBE thrice FROM rise MATCH a , b , c RETURN t(a) AS since WITHIN 60000;
 
 
 def all_cases() -> list[Case]:
-    return [c for c in cases() if "CORRELATE" not in c.text and "LOSING" not in c.text and c.error is None]
+    return [c for c in cases() if c.is_compiled and c.error is None]
 
 
 def both(text: str, inputs: Mapping[str, object], **given: Any) -> tuple[list[Any], list[Any]]:
@@ -78,8 +79,16 @@ def some_ticks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # All of them run without Spark's shuffle in test_local_batch.py.
 @pytest.mark.parametrize("case", all_cases()[::60], ids=lambda c: f"{c.file}: {c.name}")
 def test_case(spark: SparkSession, case: Case) -> None:
-    found, expected = both(case.text, case.streams, time=case.time, tables=case.tables, until=case.until)
+    given = {"time": case.time, "tables": case.tables, "until": case.until, "model": case.model}
+    found, expected = both(case.text, case.streams, **given)
     assert found == expected
+
+
+def test_estimates(spark: SparkSession) -> None:
+    """Matches, estimates and those that are withdrawn, from frames whose lanes are in several tasks."""
+    found, expected = both(ESTIMATES, {"s": estimate_events(400)}, model=ESTIMATE_MODEL, until=2_000)
+    assert found == expected
+    assert {row["kind"] for row in found} == {"match", "estimate", "withdrawn"}
 
 
 @pytest.mark.soak
@@ -184,7 +193,7 @@ def test_nothing_comes(spark: SparkSession) -> None:
 
 
 def test_what_does_not_run_there(spark: SparkSession) -> None:
-    text = "STREAM s (k STRING, time INT) TIME time; SUBSCRIBE m FROM s MATCH a ; b LOSING 0.1 ABOVE 0.5;"
+    text = "STREAM s (k STRING, time INT) TIME time; SUBSCRIBE m FROM s MATCH a ; b LOSING 0.1 OF a ABOVE 0.5;"
     with pytest.raises(ft.ForetellError) as caught:
         ft.run(text, {"s": []}, engine="spark")
     assert caught.value.code == "not-in-engine"
@@ -215,7 +224,7 @@ def test_a_path_runs_on_spark_and_what_is_in_memory_does_not(
     losing = W1.replace(";", " LOSING 0.1 ABOVE 0.5;").replace("MATCH a , b , c", "MATCH a ; b ; c")
     ft.run(W1, {"ticks": some_ticks}, time={"ticks": "ts"})
     ft.run(W1, {"ticks": ticks(10)}, time={"ticks": "ts"})
-    with pytest.raises(ft.ForetellError, match="LOSING needs the delay"):  # so says the reference
+    with pytest.raises(ft.ForetellError, match="does not run LOSING of the first step"):
         ft.run(losing, {"ticks": some_ticks}, time={"ticks": "ts"})
     assert ran == [W1]
 

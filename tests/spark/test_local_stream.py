@@ -19,6 +19,7 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 
 import foretell as ft
 from foretell.arguments.input_settings import InputSettings
+from foretell.arguments.model import as_model
 from foretell.arguments.streams import declaration_of
 from foretell.events.arrow_interop import table_from_bytes
 from foretell.events.ingest.reader import StreamDeclaration, read
@@ -103,8 +104,8 @@ def test_case(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(chunked_state, "SMALL_BYTES", 0)
         monkeypatch.setattr(shard_processor, "_engines", EmptyCache())
     program, types, times = live(case, lateness)
-    engine = ft.Engine(program, tables=case.tables)
-    stream = LocalStream(program, types, case.tables, random.choice((1, 2, 5)))
+    engine = ft.Engine(program, tables=case.tables, model=case.model)
+    stream = LocalStream(program, types, case.tables, random.choice((1, 2, 5)), as_model(case.model))
     for batch in batches(case, types, times, lateness, random):
         typed = {name: as_types(events, types[name]) for name, events in batch.items()}
         wanted = engine.push_together(typed).table().to_pylist()

@@ -23,7 +23,7 @@ LOG = logging.getLogger(__name__)
 def check_case(spark: SparkSession, folder: Path, case: Case) -> None:
     random, lateness = Random(case.name), lateness_of(case)
     program, types, times = live(case, lateness)
-    engine = ft.Engine(program, tables=case.tables)
+    engine = ft.Engine(program, tables=case.tables, model=case.model)
     frames = {}
     micro_batches = batches(case, types, times, lateness, random)
     for name, attributes in types.items():
@@ -34,7 +34,7 @@ def check_case(spark: SparkSession, folder: Path, case: Case) -> None:
     notifications = [
         engine.push_together({name: as_types(batch[name], types[name]) for name in types}) for batch in micro_batches
     ]
-    finish(follow(program, frames, tables=case.tables, shards=random.choice((1, 2, 5))), folder)
+    finish(follow(program, frames, tables=case.tables, shards=random.choice((1, 2, 5)), model=case.model), folder)
     assert rows_of(read(spark, folder)) == expected(spark, notifications), f"{case.file}: {case.name}"
 
 

@@ -72,8 +72,8 @@ class EventPipeline:
         size = 0
         for batch in batches:
             size += batch.table.get_total_buffer_size()
-        if not self.runtime.has_room(size):
-            self.runtime.require_room(sum([batch.table.nbytes for batch in batches]))
+        if not self.runtime.memory.has_room(size):
+            self.runtime.memory.require_room(sum([batch.table.nbytes for batch in batches]))
 
     def notifications(self) -> Sequence[Notification]:
         """The notifications of `process`, of which there may be very many."""

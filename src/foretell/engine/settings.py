@@ -42,7 +42,7 @@ class EngineSettings:
         return LazyForecasters(self.model, self.learning, ignore_snapshot)
 
     def delays(self, name: str) -> DelayModel:
-        """What the model knows of the delays between the steps of a statement."""
+        """The delays between the steps of a statement, as far as the model knows them."""
         return delay_models(self.model.of_statements((name,)), [name]).get(name) or DelayModel()
 
     def untrained_notes(self, program: Subscriptions) -> tuple[str, ...]:

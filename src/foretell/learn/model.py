@@ -92,7 +92,7 @@ class Model(Viewed):
     notes: tuple[str, ...] = ()
 
     def of_statements(self, names: Container[str]) -> Model:
-        """What the model knows of some statements."""
+        """The part of the model that is about some statements."""
         learned = {name: found for name, found in self.subscriptions.items() if name in names}
         delays = {name: found for name, found in self.delays.items() if name in names}
         return replace(self, subscriptions=learned, delays=delays)

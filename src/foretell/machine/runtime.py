@@ -10,7 +10,6 @@ from time import monotonic
 from typing import Any
 
 from foretell.arrays import Ints
-from foretell.errors import InputError
 from foretell.events.ingest.reader import EventBatch
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.reorder_buffer import time_span
@@ -28,6 +27,7 @@ from foretell.machine.matches.results import ResultBatch, ResultPiece
 from foretell.machine.observe.forecast_emitter import ObservedStatement
 from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory
 from foretell.machine.result_stage import ResultStage
+from foretell.machine.runtime_memory import RuntimeMemory
 from foretell.plan.match_plan import InputGroupPlan, InputPlan, MatchPlan, StatementPlan
 from foretell.progress import advance, begin_stage
 from foretell.storage.recorded_values import instant, require
@@ -79,6 +79,7 @@ class MatchRuntime:
         self._until: int | float = -math.inf
         self._looked = 0  # the number of events when it was last looked for what nothing needs
         self.groups: dict[InputPlan, InputGroup] = {}
+        self.memory = RuntimeMemory(self.groups, strings, self.ledger)
         self._needed: dict[str, set[str]] = {}
         self._delayed: dict[InputPlan, DelayedInputs] = {}
         self._unread: dict[str, list[ResultBatch]] = {}  # results of LONGEST that readers may not get yet
@@ -171,43 +172,6 @@ class MatchRuntime:
             counts[name] = sum(counts.pop(pattern) for pattern in stage.patterns)
         return {name: count for name, count in counts.items() if count}
 
-    # ── memory ──
-
-    def has_room(self, more: int) -> bool:
-        """Whether the budget has room for so many bytes."""
-        self.ledger.bytes[id(self.strings)] = self.strings.nbytes
-        return more <= self.ledger.remaining_bytes
-
-    def require_room(self, more: int) -> None:
-        """Makes room in the budget for so many bytes: frees what nothing needs, then stops or drops partial matches
-        of the groups with the most events. Raises InputError where that is not enough; nothing else has changed then.
-        """
-        ledger = self.ledger
-        if self.has_room(more):
-            return
-        for group in self.groups.values():
-            group.compact()
-        while more > ledger.remaining_bytes:
-            fullest = sorted(self.groups.values(), key=lambda group: -group.stream.buffer.nbytes)
-            if not any(group.relieve() for group in fullest):
-                raise self._no_room()
-
-    def _stay_within_budget(self) -> None:
-        """Stops or drops partial matches where a slice of a batch has filled the budget."""
-        if self.ledger.remaining_bytes >= 0:
-            return
-        for group in self.groups.values():
-            group.compact()
-        while self.ledger.remaining_bytes < 0:
-            if not any(group.relieve() for group in self.groups.values()):
-                return
-
-    def _no_room(self) -> InputError:
-        stores: Counter[str] = Counter(strings=self.strings.nbytes)
-        for group in self.groups.values():
-            stores.update(group.stores)
-        return self.ledger.no_room(stores)
-
     # ── events ──
 
     def process(
@@ -260,7 +224,7 @@ class MatchRuntime:
         matches = sum([len(result) for result in results if result.forecasts is None]) if results else 0
         advance(events, matches)
         self._slice_size.adapt(events, matches, monotonic() - since, sum(self.ledger.held.values()))
-        self._stay_within_budget()
+        self.memory.stay_within_budget()
         return results
 
     def _settled(self, next_time: int | float) -> int | float:

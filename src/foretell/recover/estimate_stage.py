@@ -39,15 +39,15 @@ _ENTRY_BYTES = 300
 
 
 @record
-class _Candidates:
+class CandidateMatches:
     """Matches of a hidden pattern as those of its statement: the positions of their events, by the steps present."""
 
     results: ResultBatch
     positions: Ints
     likely: Floats
 
-    def only(self, keep: Flags) -> _Candidates:
-        return _Candidates(self.results.filter(keep), self.positions[keep], self.likely[keep])
+    def only(self, keep: Flags) -> CandidateMatches:
+        return CandidateMatches(self.results.filter(keep), self.positions[keep], self.likely[keep])
 
     @property
     def names(self) -> list[bytes]:
@@ -160,16 +160,16 @@ class _VariantEstimates:
 
     # ── matches of hidden patterns ──
 
-    def _probable(self, pattern: HiddenPattern, results: ResultBatch) -> _Candidates:
+    def _probable(self, pattern: HiddenPattern, results: ResultBatch) -> CandidateMatches:
         """The matches whose candidates are probable enough."""
         assert results.matches is not None
         columns = [results.matches.of_step(step, latest=False) for step in pattern.steps]
         positions = np.stack(columns, axis=1)
         at = np.stack([results.matches.buffer.times(column) for column in columns], axis=1)
         likely = self._scores.probabilities(at / self._unit)
-        return _Candidates(results, positions, likely).only(self._scores.reached(likely))
+        return CandidateMatches(results, positions, likely).only(self._scores.reached(likely))
 
-    def _telling(self, pattern: HiddenPattern, results: ResultBatch) -> _Candidates:
+    def _telling(self, pattern: HiddenPattern, results: ResultBatch) -> CandidateMatches:
         """The matches that tell of a lost step of a probable candidate: with LATER, from the end of its gap on and at
         most a window later."""
         candidates = self._probable(pattern, results)
@@ -193,7 +193,7 @@ class _VariantEstimates:
 
     # ── reported and withdrawn ──
 
-    def _note_seen(self, telling: Sequence[_Candidates]) -> None:
+    def _note_seen(self, telling: Sequence[CandidateMatches]) -> None:
         for candidates in telling:
             starts = candidates.results.start
             for row, (name, place) in enumerate(zip(candidates.names, candidates.order, strict=True)):
@@ -204,7 +204,7 @@ class _VariantEstimates:
         """The time until when an estimate is still concerned."""
         return math.inf if self._within is None else time + 2 * self._within
 
-    def _reported(self, candidates: _Candidates) -> Iterator[ResultBatch]:
+    def _reported(self, candidates: CandidateMatches) -> Iterator[ResultBatch]:
         keep = np.ones(len(candidates.positions), np.bool_)
         can_be_withdrawn = len(self.variant.patterns) > 1
         if can_be_withdrawn:
@@ -222,7 +222,7 @@ class _VariantEstimates:
             if chosen.any():
                 yield self._as_own(candidates.only(chosen), kind)
 
-    def _withdrawn(self, candidates: _Candidates) -> Iterator[ResultBatch]:
+    def _withdrawn(self, candidates: CandidateMatches) -> Iterator[ResultBatch]:
         keep = np.zeros(len(candidates.positions), np.bool_)
         for row, (name, place) in enumerate(zip(candidates.names, candidates.order, strict=True)):
             known = self.reported.get(name)
@@ -233,7 +233,7 @@ class _VariantEstimates:
             gone = candidates.only(keep)
             yield self._as_own(replace(gone, likely=np.zeros(len(gone.likely))), WITHDRAWN)
 
-    def _as_own(self, candidates: _Candidates, kind: str) -> ResultBatch:
+    def _as_own(self, candidates: CandidateMatches, kind: str) -> ResultBatch:
         """The candidates as results of the statement: their events with its steps, in its numbers."""
         results, positions = candidates.results, candidates.positions
         matches = results.matches

@@ -27,7 +27,7 @@ _SEEN, _AGAIN = "seen", "again"
 
 
 class Role(Enum):
-    """What the matches of a hidden pattern tell."""
+    """The meaning of the matches of a hidden pattern."""
 
     CANDIDATE = "candidates"
     LATER = "a lost step seen after its gap"
@@ -172,8 +172,8 @@ class _PatternBuilder:
             own = steps[self.present[number]]
             steps[own.name] = replace(own, conditions=(*own.conditions, _not(again.conditions)))
         added[_AGAIN], added[_SEEN] = again, seen
-        told = tree.SequencePart(tree.Step(_SEEN), tree.Later(), (tree.Negation(tree.Step(_AGAIN)),))
-        parts.insert(place + 1, told)
+        seen_part = tree.SequencePart(tree.Step(_SEEN), tree.Later(), (tree.Negation(tree.Step(_AGAIN)),))
+        parts.insert(place + 1, seen_part)
         if place + 2 < len(parts):
             parts[place + 2] = replace(parts[place + 2], operator=tree.Later())
         ordered: dict[str, CheckedStep] = {}
@@ -186,12 +186,12 @@ class _PatternBuilder:
         return HiddenPattern(Role.LATER, telling, numbers, extra=place + 1, gap_end=end)
 
     def _telling(
-        self, told: str, parts: Sequence[tree.SequencePart], steps: dict[str, CheckedStep]
+        self, suffix: str, parts: Sequence[tree.SequencePart], steps: dict[str, CheckedStep]
     ) -> CheckedSubscription:
         within = self._whole.within
         return replace(
             self._whole,
-            tree=replace(self._tree(f"{self._name}: {told}"), having=None),
+            tree=replace(self._tree(f"{self._name}: {suffix}"), having=None),
             pattern=tree.sequence(tuple(parts)),
             steps=steps,
             within=None if within is None else 2 * within,

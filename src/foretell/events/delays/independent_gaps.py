@@ -55,23 +55,34 @@ class IndependentGap:
     backwards: bool = False
 
     def probability(self) -> float:
-        if not self.links and all(hidden.loss == 0 for hidden in self.negated):
-            return 1.0  # a step that cannot be lost and was not seen did not happen
-        happened = self._log_stops(unseen=False)[-1]
-        unseen = float(np.logaddexp.reduce(self._log_stops(unseen=True)))
-        return 0.0 if unseen == -math.inf else min(1.0, math.exp(happened - unseen))
+        return float(self.probabilities(np.array([self.length]))[0])
 
     def published(self) -> float:
+        return float(self.published_scores(np.array([self.length]))[0])
+
+    def probabilities(self, lengths: Floats) -> Floats:
+        """The probability for each of these lengths, none of which exceeds that of the gap."""
+        if not self.links and all(hidden.loss == 0 for hidden in self.negated):
+            return np.ones(len(lengths))  # a step that cannot be lost and was not seen did not happen
+        happened = self._log_stops(lengths, unseen=False)[-1]
+        unseen = np.logaddexp.reduce(self._log_stops(lengths, unseen=True), axis=0)
+        with np.errstate(invalid="ignore"):
+            likely = np.minimum(1.0, np.exp(happened - unseen))
+        return np.where(unseen == -math.inf, 0.0, likely)
+
+    def published_scores(self, lengths: Floats) -> Floats:
         """S^P = εF, S^N as above, S^PP with both delays from the beginning of the gap, N…NPN…N as a product."""
-        score = 1.0
+        lengths = np.minimum(lengths, self._reach)
+        scores = np.ones(len(lengths))
         for hidden in [n for link in self.links for n in link.negated] + list(self.negated):
-            came = float(hidden.delay.cdf(self._reach))
-            score *= (1 - came) / (hidden.loss * came + 1 - came) if hidden.loss > 0 else 1.0
+            came = hidden.delay.cdf(lengths)
+            if hidden.loss > 0:
+                scores = scores * (1 - came) / (hidden.loss * came + 1 - came)
         in_order: LogValues | None = None  # how likely all positive steps so far have come by a time, in order
         for link in self.links:
             in_order = _cumulative(Density.of(link.positive.delay, in_order), self._reach)
-            score *= link.positive.loss
-        return score if in_order is None else score * math.exp(float(in_order(np.array([self._reach]))[0]))
+            scores = scores * link.positive.loss
+        return scores if in_order is None else scores * np.exp(in_order(lengths))
 
     @property
     def _reach(self) -> float:
@@ -81,29 +92,28 @@ class IndependentGap:
         delays = [link.positive.delay for link in self.links] + [n.delay for n in self.negated]
         return sum(delay.reach for delay in delays) or 1.0
 
-    def _log_stops(self, *, unseen: bool) -> list[float]:
+    def _log_stops(self, lengths: Floats, *, unseen: bool) -> list[Floats]:
         """The logarithms of the probability that exactly the first k positive steps happened, all lost, for k from 0.
 
         With `unseen` a negated step may have happened and been lost; without, it did not happen, and positive steps
         keep to their bounds.
         """
-        reach = self._reach
+        lengths = np.minimum(lengths, self._reach)
         when: Density | None = None
         stops = []
         for link in self.links:
             delay, quiet = link.positive.delay, _log_quiet(link.negated, unseen)
-            stops.append(_log_mass(when, reach, _sum(delay.log_survival, None if self.backwards else quiet)))
+            stops.append(_log_mass(when, lengths, _sum(delay.log_survival, None if self.backwards else quiet)))
             way = Density.of(delay, quiet).scaled(link.positive.loss)
-            when = way if when is None else convolution(when, way, reach)
+            when = way if when is None else convolution(when, way, self._reach)
             if not unseen:
                 when = when.cut(link.positive.low, link.positive.high)
-        stops.append(_log_mass(when, reach, _log_quiet(self.negated, unseen)))
+        stops.append(_log_mass(when, lengths, _log_quiet(self.negated, unseen)))
         return stops
 
 
-def _log_mass(when: Density | None, reach: float, log_rest: LogValues) -> float:
-    end = np.array([reach])
-    return float((log_rest(end) if when is None else when.log_mass(end, log_rest))[0])
+def _log_mass(when: Density | None, lengths: Floats, log_rest: LogValues) -> Floats:
+    return log_rest(lengths) if when is None else when.log_mass(lengths, log_rest)
 
 
 def _sum(first: LogValues, second: LogValues | None) -> LogValues:

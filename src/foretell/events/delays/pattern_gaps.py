@@ -191,18 +191,20 @@ def _known(probability: Floats) -> Scored:
 def _completed(found: Floats, gaps: Sequence[Gap], score: Score, lengths: Floats) -> Scored:
     """With the other scores where nothing was found."""
     unknown = np.isnan(found)
-    found[unknown] = [_without_end([replace(g, length=t) for g in gaps], score) for t in lengths[unknown].tolist()]
+    if unknown.any():
+        found[unknown] = _without_end(gaps, score, lengths[unknown])
     return Scored(found, unknown & (score is not Score.PUBLISHED))
 
 
-def _without_end(gaps: Sequence[Gap], score: Score) -> float:
+def _without_end(gaps: Sequence[Gap], score: Score, lengths: Floats) -> Floats:
     """The other scores."""
-    result = 1.0
+    result = np.ones(len(lengths))
     for gap in gaps:
-        independent = gap.independent()
+        independent = gap.reaching(lengths).independent()
         if independent is None:
-            return 0.0  # the history has no gap like it, and nothing else is known
-        result *= independent.published() if score is Score.PUBLISHED else independent.probability()
+            return np.zeros(len(lengths))  # the history has no gap like it, and nothing else is known
+        is_published = score is Score.PUBLISHED
+        result *= independent.published_scores(lengths) if is_published else independent.probabilities(lengths)
     return result
 
 

@@ -1,0 +1,122 @@
+"""Random statements with LOSING, with models and events for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+#: The shop of the paper, in lanes: some matches, some estimates, some of which are withdrawn.
+ESTIMATES = """
+STREAM s (time INT, tag INT, v INT, e INT) TIME time ID e;
+SUBSCRIBE theft FROM s PER tag MATCH x ; !y ; z DEFINE x AS v = 0, y AS v = 1, z AS v = 2
+WITHIN 20 LOSING 0.2 ABOVE 0.1;
+"""
+
+
+def exponential(mean: float, share: float) -> dict[str, object]:
+    return {"distribution": "exponential", "mean": mean, "share": share}
+
+
+ESTIMATE_MODEL = {
+    "subscriptions": {
+        "theft": {
+            "after": {
+                "y": {"x": exponential(5.0, 0.5)},
+                "z": {"x": exponential(8.0, 0.9), "y": exponential(4.0, 0.9)},
+            },
+            "before": {
+                "y": {"z": exponential(4.0, 0.5)},
+                "x": {"z": exponential(8.0, 0.9), "y": exponential(5.0, 0.9)},
+            },
+        }
+    }
+}
+
+
+def estimate_events(count: int) -> list[dict[str, Any]]:
+    random, time, events = Random(7), 0, []
+    for number in range(count):
+        time += random.choice([0, 1, 1, 2, 5])
+        events.append({"time": time, "tag": random.randrange(9), "v": random.randrange(3), "e": number})
+    return events
+
+
+@dataclass(frozen=True)
+class EstimateProgram:
+    """A statement `m` over the stream `s`, its events and its model."""
+
+    text: str
+    events: list[dict[str, Any]]
+    model: dict[str, Any]
+
+    @property
+    def until(self) -> int:
+        return int(self.events[-1]["time"]) + 30
+
+
+STREAM = "STREAM s (time INT, v INT, k INT, w INT, l INT) TIME time;"
+
+
+def estimate_program(random: Random, most: int = 3) -> EstimateProgram:
+    """Sequences of two to `most` steps with at most one negated step; few values, so that steps overlap."""
+    names = list("abcd")[: random.randint(2, most)]
+    pattern, steps = _pattern(names, random)
+    within = random.choice([4, 6, 10, 10, None])
+    if within is None and pattern.endswith("!n"):
+        within = 6
+    by_value = random.random() < 0.4
+
+    def condition(value: int) -> str:
+        return f"v = {value} AND k = $k" if by_value else f"v = {value}"
+
+    defined = {name: condition(random.choice([i, i, 0, 1])) for i, name in enumerate(names)}
+    if "n" in steps:
+        defined["n"] = condition(random.choice([0, 1, 9]))
+    if "c" in defined and random.random() < 0.3:
+        defined["c"] += " AND w >= a.w"
+    losable = names if within is not None else names[1:-1] or names[1:]
+    if within is None and losable == names[1:]:
+        within = 8
+    lossy = random.sample(losable, random.randint(1, len(losable)))
+    lossy += ["n"] if "n" in steps and random.random() < 0.5 else []
+    clauses = [
+        f"SUBSCRIBE m FROM s {'PER l ' if random.random() < 0.3 else ''}MATCH {pattern}",
+        f"DEFINE {', '.join(f'{name} AS {c}' for name, c in defined.items())}",
+        "" if within is None else f"WITHIN {within}",
+        "RETURN a.w AS x, count(b) AS y" if random.random() < 0.3 else "",
+        f"LOSING 0.{random.randint(1, 5)} OF {', '.join(lossy)} ABOVE {random.choice([0, 0.05, 0.2])};",
+    ]
+    return EstimateProgram(" ".join(filter(None, clauses)), _events(random), _model(steps, random))
+
+
+def _pattern(names: list[str], random: Random) -> tuple[str, list[str]]:
+    parts, steps = names[0], [names[0]]
+    for name in names[1:]:
+        if "n" not in steps and random.random() < 0.3:
+            parts += f" ; !n ; {name}"
+            steps.append("n")
+        else:
+            parts += f" {random.choice([';', ';', ';', ','])} {name}"
+        steps.append(name)
+    if "n" not in steps and random.random() < 0.2:
+        return f"{parts} ; !n", [*steps, "n"]
+    return parts, steps
+
+
+def _events(random: Random) -> list[dict[str, Any]]:
+    time, events = 0, []
+    for _ in range(random.randint(3, 14)):
+        time += random.choice([0, 1, 1, 1, 2, 4])
+        values = {"v": random.choice([0, 1, 2, 3, 9]), "k": random.choice([1, 1, 2])}
+        events.append({"time": time, **values, "w": random.randint(0, 3), "l": random.choice([1, 2])})
+    return events
+
+
+def _model(steps: list[str], random: Random) -> dict[str, Any]:
+    def delays(others: list[str]) -> dict[str, object]:
+        return {other: exponential(random.choice([1.0, 2.0, 5.0]), random.choice([0.5, 0.9, 1.0])) for other in others}
+
+    after = {step: delays(steps[:i]) for i, step in enumerate(steps) if i}
+    before = {step: delays(steps[i + 1 :]) for i, step in enumerate(steps[:-1])}
+    return {"subscriptions": {"m": {"after": after, "before": before}}}

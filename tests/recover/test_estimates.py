@@ -1,0 +1,161 @@
+"""Estimates of the compiled engine: those of the reference evaluator, however batches are cut."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import foretell as ft
+from foretell.arguments.model import as_model, delay_models
+from foretell.events.notification import Notification
+from foretell.language.checked import CheckedSubscription
+from foretell.recover.estimate_stage import EstimateStage
+from foretell.recover.gap_scores import GapScores
+from foretell.recover.hidden_patterns import all_lost_sets, variant_of
+from tests.recover.estimate_programs import (
+    ESTIMATE_MODEL,
+    ESTIMATES,
+    STREAM,
+    EstimateProgram,
+    estimate_events,
+    estimate_program,
+)
+
+
+def rows(notifications: Iterable[Notification]) -> list[tuple[Any, ...]]:
+    """Probabilities of tables are not those of the integrals to the last digit."""
+    return sorted(
+        (n.kind, n.start, n.end, round(n.probability, 4), str(n.id), str(n.events), str(n.key), str(n.bindings))
+        for n in notifications
+    )
+
+
+def run(program: EstimateProgram, engine: str) -> ft.Notifications:
+    inputs: dict[str, object] = {"s": program.events}
+    return ft.run(program.text, inputs, engine=engine, time="time", model=program.model, until=program.until)
+
+
+def push(program: EstimateProgram, random: Random) -> list[Notification]:
+    """In batches of a few events, some of them after a snapshot was restored."""
+    engine = ft.Engine(STREAM + program.text, model=program.model)
+    found: list[Notification] = []
+    first = 0
+    while first < len(program.events):
+        count = random.randint(1, 5)
+        found += engine.push("s", program.events[first : first + count])
+        first += count
+        if random.random() < 0.4:
+            engine = ft.Engine.restore(None, engine.snapshot())
+    return [*found, *engine.advance(program.until)]
+
+
+def agrees(seeds: Iterable[int], most: int) -> Counter[str]:
+    kinds: Counter[str] = Counter()
+    for seed in seeds:
+        program = estimate_program(Random(seed), most)
+        expected = rows(run(program, "reference"))
+        assert rows(run(program, "embedded")) == expected, (seed, program)
+        assert rows(push(program, Random(seed))) == expected, (seed, program)
+        kinds.update(row[0] for row in expected)
+    return kinds
+
+
+def test_random_programs() -> None:
+    kinds = agrees(range(20), 2)
+    assert kinds["estimate"] > 10
+    assert kinds["withdrawn"] > 0
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(0)
+def test_random_programs_for_long() -> None:
+    kinds = agrees(range(1_000, 1_600), 3) + agrees(range(2_000, 2_060), 4)
+    assert kinds["match"] > 50
+    assert kinds["withdrawn"] > 50
+
+
+def test_lanes_and_batches() -> None:
+    events = estimate_events(600)
+    whole = ft.run(ESTIMATES, {"s": events}, model=ESTIMATE_MODEL, until=3_000, engine="embedded")
+    assert {n.kind for n in whole} == {"match", "estimate", "withdrawn"}
+    engine = ft.Engine(ESTIMATES, model=ESTIMATE_MODEL)
+    found = [n for first in range(0, 600, 37) for n in engine.push("s", events[first : first + 37])]
+    assert rows([*found, *engine.advance(3_000)]) == rows(whole)
+    table = whole.to_arrow()
+    assert table.column("id").to_pylist() == [n.id for n in whole]
+    assert table.column("probability").to_pylist() == [n.probability for n in whole]
+
+
+def test_rows_of_one_estimate_have_one_id() -> None:
+    whole = ft.run(ESTIMATES, {"s": estimate_events(600)}, model=ESTIMATE_MODEL, until=3_000, engine="embedded")
+    reported = {n.id: n for n in whole if n.kind == "estimate"}
+    withdrawn = [n for n in whole if n.kind == "withdrawn"]
+    assert len({n.id for n in withdrawn}) == len(withdrawn)
+    assert all(reported[n.id].events == n.events and n.end > reported[n.id].end for n in withdrawn)
+
+
+def checked(text: str) -> CheckedSubscription:
+    (statement,) = ft.parse(text).checked({}, {}).statements
+    assert isinstance(statement, CheckedSubscription)
+    return statement
+
+
+def test_patterns_that_cannot_reach_the_threshold_do_not_run() -> None:
+    delays = delay_models(as_model(ESTIMATE_MODEL), ["theft"])["theft"]
+    runs = EstimateStage(checked(ESTIMATES), delays)
+    few = EstimateStage(checked(ESTIMATES.replace("ABOVE 0.1", "ABOVE 0.9")), delays)
+    assert [sorted(pruned.variant.scorer.lost) for pruned in few.pruned]
+    assert len(few.lost) < len(runs.lost) == len(all_lost_sets(checked(ESTIMATES)))
+    events = estimate_events(600)
+    likely = ft.run(ESTIMATES.replace("ABOVE 0.1", "ABOVE 0.9"), {"s": events}, model=ESTIMATE_MODEL, engine="embedded")
+    every = ft.run(ESTIMATES, {"s": events}, model=ESTIMATE_MODEL, engine="embedded")
+    assert {n.id for n in likely if n.kind == "estimate"} == {
+        n.id for n in every if n.kind == "estimate" and n.probability >= 0.9
+    }
+
+
+def test_a_snapshot_with_another_model() -> None:
+    """The patterns that run stay as they were: what they have bound does not depend on the model."""
+    engine = ft.Engine(ESTIMATES.replace("ABOVE 0.1", "ABOVE 0.9"), model=ESTIMATE_MODEL)
+    events = estimate_events(200)
+    engine.push("s", events[:100])
+    slow = {"distribution": "exponential", "mean": 500.0, "share": 0.01}
+    theft = ESTIMATE_MODEL["subscriptions"]["theft"]
+    model = {"subscriptions": {"theft": {**theft, "after": {**theft["after"], "y": {"x": slow}}}}}
+    again = ft.Engine.restore(None, engine.snapshot(), model=model)
+    assert again.push("s", events[100:]) is not None
+
+
+def test_tables_are_near_the_integrals() -> None:
+    delays = delay_models(as_model(ESTIMATE_MODEL), ["theft"])["theft"]
+    statement = checked(ESTIMATES.replace("ABOVE 0.1", "ABOVE 0"))
+    chance = np.random.default_rng(3)
+    for lost in all_lost_sets(statement):
+        variant = variant_of(statement, lost, delays)
+        scores = GapScores(variant.scorer, variant.present)
+        times = np.sort(chance.uniform(0, 20, (1_000, len(variant.present))), axis=1)
+        likely = scores.probabilities(times)
+        for row in range(0, 1_000, 250):
+            at = dict(zip(variant.present, times[row].tolist(), strict=True))
+            assert variant.scorer.scored(at, times[row, -1] - times[row, 0])[0] == pytest.approx(likely[row], abs=5e-5)
+
+
+def test_statements_come_and_go() -> None:
+    engine = ft.Engine(ESTIMATES.split("SUBSCRIBE")[0] + "SUBSCRIBE q FROM s MATCH a DEFINE a AS v = 5;")
+    engine.push("s", [{"time": 0, "tag": 1, "v": 1, "e": 0}])
+    refused = pytest.raises(ft.InputError)
+    with refused as caught:
+        engine.subscribe("SUBSCRIBE" + ESTIMATES.split("SUBSCRIBE")[1])
+    assert caught.value.code == "no-delay"
+    engine = ft.Engine(engine.subscriptions, model=ESTIMATE_MODEL)
+    engine.push("s", [{"time": 0, "tag": 1, "v": 1, "e": 0}])
+    engine.subscribe("SUBSCRIBE" + ESTIMATES.split("SUBSCRIBE")[1])
+    assert engine.push("s", estimate_events(300)[1:])
+    engine.unsubscribe("theft")
+    assert engine.partial_matches == 0
+    assert [str(s.name) for s in engine.subscriptions.program.statements] == ["s", "q"]
