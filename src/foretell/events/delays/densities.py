@@ -19,8 +19,8 @@ from foretell.records import record
 
 LogValues: TypeAlias = Callable[[Floats], Floats]
 
-#: Towards both ends of an integral panels are half as long as the one before, so many times.
-_HALVINGS = 44
+#: Towards both ends of an integral panels are an eighth as long as the one before, so many times.
+_SHRINKAGE, _SHRUNK = 8, 15
 
 #: A tabulated density has so many points between two of its landmarks.
 _POINTS = 16
@@ -123,8 +123,8 @@ def convolution(first: Density, second: Density, until: float) -> Density:
 def _panels(until: Floats, landmarks: Floats, from_end: Floats) -> tuple[Ints, Floats, Floats]:
     """The panels of integrals from 0 to each of `until`: owner, beginning and end of each. They end at landmarks, and
     at those of the second delay, which counts from the end."""
-    halves = 0.5 ** np.arange(1, _HALVINGS + 1)
-    relative = until[:, None] * np.concatenate([[0.0, 1.0], halves, 1 - halves])
+    near = 1 / _SHRINKAGE ** np.arange(1.0, _SHRUNK + 1)
+    relative = until[:, None] * np.concatenate([[0.0, 1.0], near, 1 - near])
     marks = np.broadcast_to(landmarks, (len(until), len(landmarks)))
     edges = np.concatenate([relative, marks, until[:, None] - from_end], axis=1)
     edges = np.sort(np.clip(edges, 0.0, until[:, None]), axis=1)
