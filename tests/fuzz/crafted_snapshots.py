@@ -13,6 +13,7 @@ from foretell.errors import ForetellError
 from foretell.storage.blob import pack, unpack
 from tests.engine.snapshot_fixtures import LIMITS, PROGRAM, STREAMS, engine_with_history, pushes
 from tests.fuzz.crafted_values import Tree
+from tests.recover.estimate_programs import exponential
 
 Pushes = list[tuple[str, list[dict[str, Any]]]]
 
@@ -41,7 +42,15 @@ STATEMENTS = (
     f"SUBSCRIBE m FROM s PER g MATCH a , b {AB} AFTER MATCH SKIP PAST LAST FORECAST WITHIN 3 EVENTS ABOVE 0.1;",
     f"SUBSCRIBE m FROM s PER g MATCH a ; !b {AB} WITHIN 4 FORECAST WITHIN 3 ABOVE 0.1;",
     f"SUBSCRIBE m FROM s PER g MATCH !a {A} WITHIN 3 FORECAST WITHIN 3 ABOVE 0.1;",
+    f"SUBSCRIBE m FROM s PER g MATCH a ; !b ; c {ABC} WITHIN 9 LOSING 0.2 ABOVE 0.05;",
+    f"SUBSCRIBE m FROM s MATCH a ; b ; c {ABC} WITHIN 9 LOSING 0.2 OF b ABOVE 0.05;",
 )
+
+#: The delays of the statements with LOSING.
+DELAYS = {
+    "after": {"b": {"a": exponential(3.0, 0.5)}, "c": {"a": exponential(4.0, 0.9), "b": exponential(2.0, 0.9)}},
+    "before": {"b": {"c": exponential(3.0, 0.5)}, "a": {"b": exponential(4.0, 0.9), "c": exponential(4.0, 0.9)}},
+}
 
 
 #: The statements of the fixtures, one by one, then those above; and last all of the fixtures in one engine.
@@ -106,7 +115,8 @@ def _original(which: int) -> Original:
     else:
         after = _batches(4, 25, 0, rows=10)
         tables = {"limits": LIMITS} if "limits" in text else {}
-        engine = ft.Engine(STREAMS + text, tables=tables, learning=ft.Learning(enough=1))
+        model = {"subscriptions": {"m": DELAYS}} if "LOSING" in text else None
+        engine = ft.Engine(STREAMS + text, tables=tables, learning=ft.Learning(enough=1), model=model)
         for stream, rows in _batches(25, 0, len(text)):
             engine.push(stream, rows)
     snapshot = engine.snapshot()
