@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -14,14 +15,20 @@ from foretell.bench.workloads.lossy_worlds import WORLDS, lossy, statement
 LOSS = 0.1
 
 
-def calibration_error(world: str, instances: int, *, complete: bool) -> float:
-    """The mean distance between what is said and what is true, over 20 bins of what is said."""
+def calibration_error(world: str, instances: int, *, complete: bool, learning: ft.Learning | None = None) -> float:
     rng = np.random.default_rng(20261118)
     history = WORLDS[world](instances, rng)
     seen = history if complete else lossy(history, LOSS, rng)
     model = ft.train(statement(LOSS), {"reads": seen}, learning=ft.Learning(complete=complete))
     happened = WORLDS[world](instances, rng)
-    found = ft.run(statement(LOSS), {"reads": lossy(happened, LOSS, rng)}, model=model)
+    return calibration(
+        happened, ft.run(statement(LOSS), {"reads": lossy(happened, LOSS, rng)}, model=model, learning=learning)
+    )
+
+
+def calibration(happened: pa.Table, found: Iterable[ft.Notification]) -> float:
+    """The mean distance between what is said and what is true, over 20 bins of what is said."""
+    found = list(found)
     said = np.array([n.probability for n in found])
     true = np.array([not any_y(happened, n) for n in found])
     place = np.minimum((said * 20).astype(int), 19)

@@ -197,7 +197,7 @@ class _Output:
 
 def _run(request: _RunRequest, engine: str | None) -> Notifications | Frame:
     choice = choose_engine(request.program, request.sources, request.settings, engine)
-    delays = delay_models(request.model, [str(s.name) for s in _subscriptions(request.program)])
+    delays = delay_models(request.model, [str(s.name) for s in _subscriptions(request.program)], request.learning)
     if choice.engine == "spark":
         found = _run_spark_batch(request, choice, delays)
     else:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from foretell.arguments.validation import bad_argument, describe
 from foretell.errors import InputError, suggestion
-from foretell.events.delays.delay_model import DelayModel
+from foretell.events.delays.delay_model import DelayModel, GapLearning
 from foretell.learn.model import EXPECTED_SHAPE, Model
 from foretell.learn.settings import Learning
 
@@ -27,16 +28,21 @@ def as_model(model: object) -> Model:
     return Model.load(model)
 
 
-def delay_models(model: Model, subscriptions: Iterable[str]) -> dict[str, DelayModel]:
-    """The delays between steps that a model has for each of the subscriptions (for LOSING)."""
+def delay_models(
+    model: Model, subscriptions: Iterable[str], learning: Learning | None = None, *, afresh: bool = False
+) -> dict[str, DelayModel]:
+    """What a model knows of the delays between steps for each of the subscriptions (for LOSING), and how a run goes on
+    learning it; with `afresh`, whatever a snapshot has learned."""
     names = list(subscriptions)
+    settings = learning or Learning()
+    goes_on = GapLearning(settings.half_life, afresh) if settings.online else None
     delays: dict[str, DelayModel] = {}
     for name, description in model.delays.items():
         if name not in names:
             message = f"{model.name} has delays of an unknown subscription '{name}'"
             raise InputError("unknown-subscription", message, hint=suggestion(str(name), names))
         try:
-            delays[name] = DelayModel.of(description)
+            delays[name] = replace(DelayModel.of(description), learning=goes_on)
         except InputError as error:
             message = f"{model.name}, subscription '{name}': {error.message}"
             raise InputError(error.code, message, hint=error.hint) from None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from foretell.engine.input_registry import InputRegistry
@@ -23,6 +24,7 @@ from foretell.language.parser import parse as parse_text
 from foretell.language.statement_registry import StatementRegistry
 from foretell.language.subscriptions import Subscriptions
 from foretell.language.tree import place_of
+from foretell.learn.model import Model
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.matches.settled_results import SettledResults
 from foretell.machine.result_stage import ResultStage
@@ -253,8 +255,8 @@ class Deployment:
             self._add_stream(first.stream)
         return self.pipeline
 
-    def resume(self, state: Mapping[str, Any], *, reset_forecasts: bool) -> None:
-        """Rebuild the pipeline from the state in a snapshot."""
+    def resume(self, state: Mapping[str, Any], *, anew: bool) -> None:
+        """Rebuild the pipeline from the state in a snapshot; what was learned begins `anew` with the model."""
         checker = Checker(self.inputs.schemas)
         checker.rank_streams(state["ranks"])
         checked = CheckedProgram(checker.streams, self._check(checker), checker.ranks)
@@ -265,13 +267,20 @@ class Deployment:
             tables,
             lambda text: _rechecked(checker, text),
             self.settings.limits,
-            self.settings.forecasts(ignore_snapshot=reset_forecasts),
-            self.settings.delays,
+            self.settings.forecasts(ignore_snapshot=anew),
+            partial(self.settings.delays, ignore_snapshot=anew),
         )
         lateness = {name: self.inputs.lateness(name) for name in self.inputs.schemas}
         buffer = ReorderBuffer.restore(lateness, state["waiting"], self.inputs.schemas)
         self.checker = checker
         self.pipeline = EventPipeline(buffer, runtime)
+
+    def learned_model(self) -> Model:
+        """The model of the settings with what estimates have learned since."""
+        model = self.settings.model
+        stages = {} if self.pipeline is None else self.pipeline.runtime.stages
+        learned = {name: stage.learned() for name, stage in stages.items()}
+        return replace(model, delays={n: {**parts, **learned.get(n, {})} for n, parts in model.delays.items()})
 
     def _checker(self) -> Checker:
         if self.checker is None:

@@ -35,6 +35,7 @@ from foretell.language import tree
 from foretell.language.printer import horizon_text
 from foretell.language.statement_registry import StatementRegistry
 from foretell.language.subscriptions import Subscriptions
+from foretell.learn.model import Model
 from foretell.learn.settings import Learning
 from foretell.machine.exec.limits import Limits
 from foretell.machine.matches.results import ResultBatch
@@ -331,7 +332,13 @@ class Engine(Viewed):
         live_table = self._deployment.table(table)
         self._deployment.remove_rows(live_table, live_table.require_ids(ids))
 
-    # ── snapshots ──
+    # ── models and snapshots ──
+
+    @exclusive
+    def model(self) -> Model:
+        """The model of the engine, with what statements with LOSING have learned since; that of forecasts stays as it
+        was trained. A snapshot has both."""
+        return self._deployment.learned_model()
 
     @exclusive
     def snapshot(self) -> bytes:

@@ -41,9 +41,10 @@ class EngineSettings:
         """The factory of forecasters; see ForecasterFactory."""
         return LazyForecasters(self.model, self.learning, ignore_snapshot)
 
-    def delays(self, name: str) -> DelayModel:
+    def delays(self, name: str, *, ignore_snapshot: bool = False) -> DelayModel:
         """The delays between the steps of a statement, as far as the model knows them."""
-        return delay_models(self.model.of_statements((name,)), [name]).get(name) or DelayModel()
+        own = self.model.of_statements((name,))
+        return delay_models(own, [name], self.learning, afresh=ignore_snapshot).get(name) or DelayModel()
 
     def untrained_notes(self, program: Subscriptions) -> tuple[str, ...]:
         """Notes on the subscriptions with FORECAST that the model was not trained for."""

@@ -98,7 +98,7 @@ def _restored(
         if state["work"] is not None:
             if layout < 3:
                 _refuse_other_states(registry)
-            deployment.resume(state["work"], reset_forecasts=request.model is not None)
+            deployment.resume(state["work"], anew=request.model is not None)
     except (ForetellError, UnsupportedError) as error:
         raise _unusable(str(error)) from None
     except UnfitValueError as error:

@@ -32,7 +32,7 @@ def gap_statement(subscription: tree.Subscription, steps: Sequence[str]) -> tree
     bound = {variable for found in conditions.values() for c in found for variable in _bound_variables(c)}
     definitions = []
     for step, found in conditions.items():
-        kept = [c for c in found if bound.issuperset(_variables(c))]
+        kept = [c for c in found if bound.issuperset(variables_in(c))]
         if kept:
             definitions.append(tree.Definition((step,), reduce(_both, kept)))
     first, last = (tree.TimeOf(tree.BoundEvent(step)) for step in (steps[0], steps[-1]))
@@ -58,7 +58,7 @@ def _conditions(subscription: tree.Subscription, step: str, steps: set[str]) -> 
     """The conditions of a step that name none but these steps."""
     written = [d.condition for d in subscription.definitions if step in d.steps]
     written += _conditions_in_pattern(subscription.pattern, step)
-    return [c for whole in written for c in tree.conjuncts(whole) if c.named_steps <= steps and not _is_relative(c)]
+    return [c for whole in written for c in tree.conjuncts(whole) if c.named_steps <= steps and not is_relative(c)]
 
 
 def _conditions_in_pattern(pattern: tree.Pattern, step: str) -> Iterator[tree.Expression]:
@@ -74,12 +74,12 @@ def _names(pattern: tree.Pattern) -> Iterator[str]:
     return (str(node.name) for node in pattern.walk() if isinstance(node, tree.Step))
 
 
-def _is_relative(condition: tree.Expression) -> bool:
+def is_relative(condition: tree.Expression) -> bool:
     """Whether a condition depends on which events are bound before: `prev` and `duration`."""
     return any(isinstance(node, tree.Previous | tree.Elapsed) for node in condition.walk())
 
 
-def _variables(condition: tree.Expression) -> Iterable[str]:
+def variables_in(condition: tree.Expression) -> Iterable[str]:
     return {str(node.name) for node in condition.walk() if isinstance(node, tree.Variable)}
 
 

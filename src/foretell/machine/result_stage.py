@@ -24,6 +24,12 @@ class ResultStage(Protocol):
     def process(self, results: Sequence[ResultBatch], now: int | float, /) -> list[ResultBatch]:
         """The results of the statement, from those of its patterns in a batch."""
 
+    def learned(self) -> Mapping[str, object]:
+        """The parts of a model file that the run has learned."""
+
+    def take_notes(self) -> Sequence[str]:
+        """Notes for the user since the last call."""
+
     def state(self) -> Mapping[str, Any]: ...
 
     def restore(self, state: Mapping[str, Any], positions: int, /) -> None:

@@ -329,6 +329,7 @@ class MatchRuntime:
                 own = [result for result in results if result.schema.name in hidden]
                 results = [result for result in results if result.schema.name not in hidden]
                 results += stage.process(own, now)
+                self.ledger.warnings += stage.take_notes()
                 self.ledger.bytes[id(stage)] = stage.nbytes
         return results
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.arrays import Flags, Floats, Ints
-from foretell.events.delays.delay_model import DelayModel
+from foretell.events.delays.delay_model import DelayModel, gaps_document
 from foretell.events.notification import WITHDRAWN
 from foretell.language.checked import CheckedSubscription
 from foretell.language.estimate_scorer import check_delays
@@ -27,6 +27,7 @@ from foretell.machine.matches.results import EstimateColumns, ResultBatch
 from foretell.plan.lower.post_match import PositionSource, StepPosition
 from foretell.plan.result_schema import result_schema
 from foretell.records import record
+from foretell.recover.gap_learner import GapLearner, ModelVersions, learnable, recorded_steps
 from foretell.recover.gap_scores import GapScores
 from foretell.recover.hidden_patterns import HiddenPattern, Role, Variant, all_lost_sets, variant_of
 from foretell.storage.recorded_values import FAR, indices, require, times
@@ -70,18 +71,26 @@ class EstimateStage:
     """The estimates of one statement with LOSING, from the results of `statements`, its hidden patterns."""
 
     def __init__(
-        self, subscription: CheckedSubscription, model: DelayModel, lost: Sequence[frozenset[str]] | None = None
+        self, subscription: CheckedSubscription, model: DelayModel, recorded: Mapping[str, Any] | None = None
     ) -> None:
-        """`lost` are the sets of lost steps that run, where a snapshot has recorded them; else all that may reach the
-        threshold."""
+        """A snapshot has `recorded` the sets of lost steps that run, else all run that may reach the threshold; and the
+        gaps whose counts are learned."""
         check_delays(subscription, model)
         self.subscription = subscription
+        lost = None if recorded is None else [frozenset(map(str, steps)) for steps in recorded["lost"]]
+        gaps = learnable(subscription, model) if recorded is None else recorded_steps(recorded.get("gaps", ()))
+        self._learner = GapLearner(subscription, model, gaps) if gaps else None
         #: The variants that cannot reach the threshold, with the best probability of each.
         self.pruned: list[PrunedVariant] = []
         self._variants: list[_VariantEstimates] = []
         for steps in all_lost_sets(subscription) if lost is None else lost:
             variant = _VariantEstimates(subscription, variant_of(subscription, steps, model))
-            if lost is None and steps and variant.best < variant.variant.scorer.losing.above * _CERTAINLY_LESS:
+            if (
+                lost is None
+                and not gaps
+                and steps
+                and variant.best < variant.variant.scorer.losing.above * _CERTAINLY_LESS
+            ):
                 self.pruned.append(PrunedVariant(variant.variant, variant.best))
             else:
                 self._variants.append(variant)
@@ -90,34 +99,49 @@ class EstimateStage:
             for variant in self._variants
             for pattern in variant.variant.patterns
         }
-        self.statements = [pattern.statement for _, pattern in self._patterns.values()]
-
-    @property
-    def patterns(self) -> Sequence[str]:
-        return tuple(self._patterns)
+        learning = () if self._learner is None else self._learner.statements
+        self.statements = [*(pattern.statement for _, pattern in self._patterns.values()), *learning]
+        self.patterns: Sequence[str] = tuple(statement.name for statement in self.statements)
 
     @property
     def nbytes(self) -> int:
-        return _ENTRY_BYTES * sum(len(v.reported) + len(v.seen) for v in self._variants)
+        learning = 0 if self._learner is None else self._learner.nbytes
+        return learning + _ENTRY_BYTES * sum(len(v.reported) + len(v.seen) for v in self._variants)
 
     def process(self, results: Sequence[ResultBatch], now: int | float) -> list[ResultBatch]:
         found: dict[str, list[ResultBatch]] = {}
         for result in results:
             if len(result):
                 found.setdefault(result.schema.name, []).append(result)
+        versions = self._versions(found)
         estimates = [
             result
             for variant in self._variants
             for result in variant.process(
-                [(p, r) for p in variant.variant.patterns for r in found.get(p.statement.name, ())]
+                [(p, r) for p in variant.variant.patterns for r in found.get(p.statement.name, ())], versions
             )
         ]
         for variant in self._variants:
             variant.forget(now)
         return estimates
 
+    def _versions(self, found: Mapping[str, Sequence[ResultBatch]]) -> ModelVersions | None:
+        """The models that the candidates of a batch are scored with; None where the model stays."""
+        if self._learner is None or self._learner.learning is None:
+            return None
+        self._learner.add(found)
+        return self._learner.versions(r for name in self._patterns for r in found.get(name, ()))
+
+    def learned(self) -> Mapping[str, object]:
+        gaps = {} if self._learner is None else self._learner.learned()
+        return {"gaps": gaps_document(gaps)} if gaps else {}
+
+    def take_notes(self) -> list[str]:
+        return [] if self._learner is None else self._learner.take_notes()
+
     def state(self) -> Mapping[str, Any]:
-        return {"lost": self.lost, "variants": [variant.state() for variant in self._variants]}
+        gaps = [] if self._learner is None else self._learner.state()
+        return {"lost": self.lost, "variants": [variant.state() for variant in self._variants], "gaps": gaps}
 
     @property
     def lost(self) -> list[list[str]]:
@@ -128,6 +152,8 @@ class EstimateStage:
         require(len(state["variants"]) == len(self._variants), "the estimates")
         for variant, recorded in zip(self._variants, state["variants"], strict=True):
             variant.restore(recorded, positions)
+        if self._learner is not None:
+            self._learner.restore(state["gaps"])
 
 
 class _VariantEstimates:
@@ -138,7 +164,7 @@ class _VariantEstimates:
         self.variant = variant
         self._schema = result_schema(subscription)
         self._steps = np.array([subscription.positive.index(step) for step in variant.present], np.int64)
-        self._scores = GapScores(variant.scorer, variant.present)
+        self._scores, self._model = GapScores(variant.scorer, variant.present), variant.scorer.model
         self._within = subscription.within
         self._unit = variant.scorer.unit
         self.reported: dict[bytes, tuple[int, float]] = {}
@@ -149,30 +175,51 @@ class _VariantEstimates:
     def best(self) -> float:
         return self._scores.best
 
-    def process(self, found: Sequence[tuple[HiddenPattern, ResultBatch]]) -> Iterator[ResultBatch]:
-        telling = [self._telling(p, results) for p, results in found if p.role is not Role.CANDIDATE]
+    def process(
+        self, found: Sequence[tuple[HiddenPattern, ResultBatch]], versions: ModelVersions | None
+    ) -> Iterator[ResultBatch]:
+        telling = [self._telling(p, results, versions) for p, results in found if p.role is not Role.CANDIDATE]
         self._note_seen(telling)
         for pattern, results in found:
             if pattern.role is Role.CANDIDATE:
-                yield from self._reported(self._probable(pattern, results))
+                yield from self._reported(self._probable(pattern, results, versions))
         for candidates in telling:
             yield from self._withdrawn(candidates)
 
     # ── matches of hidden patterns ──
 
-    def _probable(self, pattern: HiddenPattern, results: ResultBatch) -> CandidateMatches:
-        """The matches whose candidates are probable enough."""
+    def _probable(
+        self, pattern: HiddenPattern, results: ResultBatch, versions: ModelVersions | None
+    ) -> CandidateMatches:
+        """The matches whose candidates are probable enough. Where the model changes, those that tell of a lost step are
+        all kept: their candidate may have been probable before."""
         assert results.matches is not None
         columns = [results.matches.of_step(step, latest=False) for step in pattern.steps]
         positions = np.stack(columns, axis=1)
-        at = np.stack([results.matches.buffer.times(column) for column in columns], axis=1)
-        likely = self._scores.probabilities(at / self._unit)
+        if versions is not None and pattern.role is not Role.CANDIDATE:
+            return CandidateMatches(results, positions, np.ones(len(positions)))
+        at = np.stack([results.matches.buffer.times(column) for column in columns], axis=1) / self._unit
+        likely = np.empty(len(at))
+        if versions is None:
+            likely[:] = self._scores.probabilities(at)
+        else:
+            for model, rows in versions.of(results.order[:, 0]):
+                likely[rows] = self._scores_of(model).probabilities(at[rows])
         return CandidateMatches(results, positions, likely).only(self._scores.reached(likely))
 
-    def _telling(self, pattern: HiddenPattern, results: ResultBatch) -> CandidateMatches:
+    def _scores_of(self, model: DelayModel) -> GapScores:
+        """The scores of the model as it is at some place of the stream."""
+        if model is not self._model:
+            scorer = replace(self.variant.scorer, model=model)
+            self._scores, self._model = GapScores(scorer, self.variant.present), model
+        return self._scores
+
+    def _telling(
+        self, pattern: HiddenPattern, results: ResultBatch, versions: ModelVersions | None
+    ) -> CandidateMatches:
         """The matches that tell of a lost step of a probable candidate: with LATER, from the end of its gap on and at
         most a window later."""
-        candidates = self._probable(pattern, results)
+        candidates = self._probable(pattern, results, versions)
         if pattern.role is Role.BEFORE or not len(candidates.positions):
             return candidates
         matches = candidates.results.matches

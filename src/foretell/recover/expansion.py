@@ -27,16 +27,12 @@ def expanded(
     stages: dict[str, ResultStage] = {}
     for statement in statements:
         if isinstance(statement, CheckedSubscription) and statement.tree.losing is not None:
-            stage = EstimateStage(statement, delays(statement.name), _recorded_sets(recorded.get(statement.name)))
+            stage = EstimateStage(statement, delays(statement.name), recorded.get(statement.name))
             stages[statement.name] = stage
             expansion += stage.statements
         else:
             expansion.append(statement)
     return tuple(expansion), stages
-
-
-def _recorded_sets(state: Mapping[str, Any] | None) -> list[frozenset[str]] | None:
-    return None if state is None else [frozenset(map(str, steps)) for steps in state["lost"]]
 
 
 def expansion_hindrance(statements: Sequence[CheckedStatement]) -> str | None:

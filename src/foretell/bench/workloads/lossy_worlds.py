@@ -113,6 +113,17 @@ def _overlapping(count: int, rng: np.random.Generator) -> pa.Table:
     return _table(lane // OVERLAPPING, x, [(y, happens & (y < z))], z, np.ones(count, np.bool_))
 
 
+def polled(count: int, rng: np.random.Generator, period: float, first: int = 0) -> pa.Table:
+    """A reader asks every `period` who is there: three of four stay near it from x to z, the others never are. Lanes
+    are numbered from `first` on."""
+    lane, x = _starts(count)
+    lane, x = lane + first, x + first * 0.5
+    z = x + 5 + rng.gamma(2, 20, count)
+    near, phase = rng.random(count) < 0.75, rng.random(count) * period
+    polls = [x + phase + k * period for k in range(int(np.ceil((z - x).max() / period)))]
+    return _table(lane, x, [(y, near & (y < z)) for y in polls], z, np.ones(count, np.bool_))
+
+
 #: By name; each makes so many instances.
 WORLDS: Mapping[str, Callable[[int, np.random.Generator], pa.Table]] = {
     "independent end": _independent_end,

@@ -33,10 +33,22 @@ GapEnds = tuple[str | None, str | None]
 
 
 @record
+class GapLearning:
+    """How a run goes on learning the counts of gaps: the weight of a gap halves with so many events. `afresh`: from the
+    model, whatever a snapshot has."""
+
+    half_life: float
+    afresh: bool = False
+
+
+@record
 class DelayModel:
+    """`learning`: whether a run goes on learning `gaps`, and how."""
+
     after: Delays = field(default_factory=dict)
     before: Delays = field(default_factory=dict)
     gaps: Mapping[GapEnds, GapCounts] = field(default_factory=dict)
+    learning: GapLearning | None = None
 
     @classmethod
     def of(cls, description: object) -> DelayModel:
@@ -50,7 +62,7 @@ class DelayModel:
             if side not in ("after", "before"):
                 raise InputError("bad-model", f"expected 'after' or 'before' in the delays, found '{side}'")
             sides[side] = {str(step): dict(_delays(step, d)) for step, d in _object(steps, f"'{side}'").items()}
-        return cls(**sides, gaps=gaps)
+        return cls(sides.get("after", {}), sides.get("before", {}), gaps)
 
 
 def gaps_document(gaps: Mapping[GapEnds, GapCounts]) -> list[dict[str, object]]:

@@ -56,6 +56,21 @@ def bin_of(length: Floats) -> Ints:
 Counts = Mapping[tuple[int, ...], Floats]
 
 
+def length_of(place: int) -> float:
+    """The length at which a bin begins."""
+    return float(10 ** (place / BINS_PER_DECADE + _FIRST))
+
+
+@record
+class SeenNear:
+    """Events of hidden steps near other events: the number of the other event, that of the step, and the bin of the
+    distance."""
+
+    event: Ints
+    step: Ints
+    bins: Ints
+
+
 @record
 class GapCounts:
     """`hidden` are the steps that may be hidden; `loss` is how likely the history lost an event of each."""
@@ -71,6 +86,24 @@ class GapCounts:
         cells = np.bincount(kind.ravel() * BINS + bins, minlength=len(kinds) * BINS).reshape(-1, BINS)
         counts = {tuple(map(int, row)): cells[number].astype(float) for number, row in enumerate(kinds)}
         return cls(tuple(hidden), tuple(loss), counts)
+
+    @classmethod
+    def at_edge(cls, hidden: Sequence[str], loss: Sequence[float], events: int, seen: SeenNear) -> GapCounts:
+        """Count the gaps from each of some events to the edge of the window: what was seen up to each distance."""
+        order = np.lexsort((seen.bins, seen.event))
+        event, bins, step = seen.event[order], seen.bins[order], seen.step[order]
+        passed = np.cumsum(step[:, None] == np.arange(len(hidden)), axis=0)
+        first = np.searchsorted(event, event)
+        after = passed - np.where(first[:, None] > 0, passed[first - 1], 0)
+        before = after.copy()
+        before[np.arange(len(step)), step] -= 1
+        # From the distance of each one seen on, a gap is of another kind.
+        keys = np.minimum(np.concatenate([before, after, np.zeros((1, len(hidden)), np.int64)]), MOST_EVENTS)
+        kinds, kind = np.unique(keys, axis=0, return_inverse=True)
+        changes = np.concatenate([np.full(len(step), -1.0), np.ones(len(step)), [float(events)]])
+        at = kind.ravel() * BINS + np.concatenate([bins, bins, [0]])
+        cells = np.bincount(at, changes, minlength=len(kinds) * BINS).reshape(-1, BINS).cumsum(axis=1)
+        return cls(tuple(hidden), tuple(loss), {tuple(map(int, k)): row for k, row in zip(kinds, cells, strict=True)})
 
     def merged(self, other: GapCounts) -> GapCounts:
         """The counts of both, with the greater of the losses."""
@@ -118,7 +151,7 @@ class GapCounts:
         """The weights of the bins: a bell around each length, as wide as it takes to have enough gaps."""
         with np.errstate(divide="ignore"):
             at = np.where(lengths > 0, (np.log10(lengths) - _FIRST) * BINS_PER_DECADE - 0.5, 0.0)
-        squares = (np.arange(BINS) - at[:, None]) ** 2
+        squares = np.asarray((np.arange(BINS) - at[:, None]) ** 2, np.float64)
         weights, few, width = np.empty_like(squares), np.arange(len(lengths)), 0.5
         while len(few):
             weights[few] = np.exp(squares[few] / (-2 * width**2))
@@ -131,7 +164,7 @@ class GapCounts:
     @cached_property
     def totals(self) -> Floats:
         """The number of gaps in each bin."""
-        return np.sum(list(self.counts.values()), axis=0) if self.counts else np.zeros(BINS)
+        return np.asarray(sum(self.counts.values(), np.zeros(BINS)), np.float64)
 
     # ── the form in model files ──
 
