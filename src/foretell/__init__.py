@@ -8,6 +8,7 @@ from foretell.errors import ForetellError, ForetellWarning, InputError, Language
 if TYPE_CHECKING:
     from foretell import build
     from foretell.api.forecasting import backtest, recalibrate, train
+    from foretell.api.loss_estimation import estimate_loss
     from foretell.api.run import run
     from foretell.arguments.statements import load, parse
     from foretell.engine import Engine
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from foretell.learn.settings import Learning
     from foretell.machine.exec.limits import Limits
     from foretell.notify.notifications import Notifications
+    from foretell.recover.loss_estimates import LossReport
 
 __all__ = [
     "Engine",
@@ -29,6 +31,7 @@ __all__ = [
     "LanguageError",
     "Learning",
     "Limits",
+    "LossReport",
     "Model",
     "Notification",
     "Notifications",
@@ -39,6 +42,7 @@ __all__ = [
     "Subscriptions",
     "backtest",
     "build",
+    "estimate_loss",
     "load",
     "parse",
     "recalibrate",
@@ -53,6 +57,7 @@ _MODULES = {
     "Engine": "foretell.engine",
     "Learning": "foretell.learn.settings",
     "Limits": "foretell.machine.exec.limits",
+    "LossReport": "foretell.recover.loss_estimates",
     "Model": "foretell.learn.model",
     "Notification": "foretell.events.notification",
     "Notifications": "foretell.notify.notifications",
@@ -62,6 +67,7 @@ _MODULES = {
     "Subscriptions": "foretell.language.subscriptions",
     "Report": "foretell.forecast.evaluation.report",
     "backtest": "foretell.api.forecasting",
+    "estimate_loss": "foretell.api.loss_estimation",
     "load": "foretell.arguments.statements",
     "parse": "foretell.arguments.statements",
     "recalibrate": "foretell.api.forecasting",

@@ -88,7 +88,7 @@ def test_wrong_options(tmp_path: Path, options: tuple[str, ...], message: str) -
     assert message in " ".join(done.stderr.split())
 
 
-@pytest.mark.parametrize("command", ["run", "init", "train", "backtest", "explain", "demo", "bench", ""])
+@pytest.mark.parametrize("command", ["run", "init", "train", "backtest", "loss", "explain", "demo", "bench", ""])
 def test_help_fits_into_80_columns_uncut(tmp_path: Path, command: str) -> None:
     done = foretell(tmp_path, *command.split(), "--help")
     assert done.returncode == 0

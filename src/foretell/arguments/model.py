@@ -31,8 +31,8 @@ def as_model(model: object) -> Model:
 def delay_models(
     model: Model, subscriptions: Iterable[str], learning: Learning | None = None, *, afresh: bool = False
 ) -> dict[str, DelayModel]:
-    """What a model knows of the delays between steps for each of the subscriptions (for LOSING), and how a run goes on
-    learning it; with `afresh`, whatever a snapshot has learned."""
+    """The delays between steps that a model has for each of the subscriptions (for LOSING), and how a run goes on
+    learning; with `afresh`, whatever a snapshot has learned."""
     names = list(subscriptions)
     settings = learning or Learning()
     goes_on = GapLearning(settings.half_life, afresh) if settings.online else None

@@ -2,68 +2,20 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from foretell.cli.help_format import CommandList, GroupedCommand
+from foretell.cli import model_commands
+from foretell.cli.application import ENGINES, OUTPUT, Quiet, Strict, app, one_of
+from foretell.cli.help_format import GroupedCommand
 from foretell.cli.input_options import InputArguments, pairs, takes_inputs
 
-app = typer.Typer(
-    name="foretell",
-    cls=CommandList,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+#: The application has the commands of all modules once this one is imported.
+__all__ = ["app", "model_commands"]
 
-ENGINES = ("embedded", "reference", "spark")
-_OUTPUT, _STREAM = "Output", "Streaming"
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"foretell {version('foretell')}")
-        raise typer.Exit
-
-
-@app.callback(
-    epilog="""
-foretell init logins.csv --output watch.ftl    a first pattern for a file
-foretell run watch.ftl --input logins=logins.csv
-foretell demo
-"""
-)
-def foretell(
-    _: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None:
-    """Find patterns of events: those that happened, probably happened, or are about to happen."""
-
-
-def _one_of(engine: str | None) -> str | None:
-    if engine is not None and engine not in ENGINES:
-        raise typer.BadParameter(f"'{engine}' is not one of {', '.join(ENGINES)}")
-    return engine
-
-
-# Options that several commands share.
-File = Annotated[Path, typer.Argument(metavar="FILE", help="A file of statements.", show_default=False)]
-Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first value or event that cannot be read.")]
-Quiet = Annotated[
-    bool,
-    typer.Option("--quiet", help="Leave the summary and the notes out: print only errors.", rich_help_panel=_OUTPUT),
-]
-Since = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Use only events from this time on.", show_default=False)
-]
-Before = Annotated[
-    str | None, typer.Option("--until", metavar="TIME", help="Use only events before this time.", show_default=False)
-]
+_STREAM = "Streaming"
 
 
 @app.command(
@@ -94,7 +46,7 @@ def run_command(
             metavar="FILE",
             help="Write to a .jsonl, .csv or .parquet file (also .jsonl.gz, .csv.gz). Default: standard output, as "
             "tables on a terminal, else as JSON lines.",
-            rich_help_panel=_OUTPUT,
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     flat: Annotated[
@@ -102,7 +54,7 @@ def run_command(
         typer.Option(
             "--flat",
             help="Write key, bindings and events as columns of their own; CSV always has them.",
-            rich_help_panel=_OUTPUT,
+            rich_help_panel=OUTPUT,
         ),
     ] = False,
     json: Annotated[
@@ -110,7 +62,7 @@ def run_command(
         typer.Option(
             "--json",
             help="Write key, bindings and events of a .parquet file as JSON text, not as structs.",
-            rich_help_panel=_OUTPUT,
+            rich_help_panel=OUTPUT,
         ),
     ] = False,
     only: Annotated[
@@ -118,14 +70,14 @@ def run_command(
         typer.Option(
             metavar="NAME",
             help="Write only the notifications of this statement. Repeatable.",
-            rich_help_panel=_OUTPUT,
+            rich_help_panel=OUTPUT,
             show_default=False,
         ),
     ] = [],
     quarantine: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Write malformed events to this file, as JSON lines.", rich_help_panel=_OUTPUT
+            metavar="FILE", help="Write malformed events to this file, as JSON lines.", rich_help_panel=OUTPUT
         ),
     ] = None,
     quiet: Quiet = False,
@@ -133,7 +85,7 @@ def run_command(
         str | None,
         typer.Option(
             metavar="NAME",
-            callback=_one_of,
+            callback=one_of,
             help=f"One of {', '.join(ENGINES)}. Default: embedded, or spark for millions of events.",
         ),
     ] = None,
@@ -227,7 +179,7 @@ def init_command(
     output: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Write the statements to this file. Default: standard output.", rich_help_panel=_OUTPUT
+            metavar="FILE", help="Write the statements to this file. Default: standard output.", rich_help_panel=OUTPUT
         ),
     ] = None,
 ) -> None:
@@ -235,134 +187,6 @@ def init_command(
     from foretell.cli.first_statements import initialize
 
     initialize(file, given, output)
-
-
-@app.command(
-    "train",
-    cls=GroupedCommand,
-    epilog="""
-foretell train watch.ftl --input logins=past.csv --output model.json
-foretell train watch.ftl --input logins=all.csv --split 0.7 --output m.json
-foretell backtest watch.ftl --input logins=all.csv --split 0.7 --model m.json
-""",
-)
-@takes_inputs
-def train_command(
-    file: File,
-    given: InputArguments,
-    output: Annotated[
-        Path, typer.Option(metavar="FILE", help="Write the model to this JSON file.", show_default=False)
-    ],
-    half_life: Annotated[
-        float | None,
-        typer.Option(metavar="EVENTS", help="Halve the weight of an observation after this many events; 0: never."),
-    ] = None,
-    order: Annotated[
-        str | None, typer.Option(metavar="N|auto", help="Use up to N preceding events as the context of a forecast.")
-    ] = None,
-    features: Annotated[
-        list[str],
-        typer.Option(
-            "--feature", metavar="CONDITION", help="Distinguish events in contexts by a condition, such as 'temp > 20'."
-        ),
-    ] = [],
-    complete: Annotated[
-        bool,
-        typer.Option("--complete", help="Take the events for complete: they have no losses to make up for (LOSING)."),
-    ] = False,
-    since: Since = None,
-    until: Before = None,
-    split: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME|SHARE",
-            help="Train on the events before this time, or on this share of them, such as 0.7; `backtest` with the "
-            "same --split uses the others.",
-        ),
-    ] = None,
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            callback=_one_of,
-            help="embedded or spark. Default: embedded, or spark for millions of events.",
-        ),
-    ] = None,
-    strict: Strict = False,
-    quiet: Quiet = False,
-) -> None:
-    """Train a model for forecasts and lost events from past events."""
-    from foretell.cli import forecast_commands
-
-    learning = forecast_commands.learning_of(half_life, order, features, complete=complete)
-    period = forecast_commands.PeriodOptions(since, until, split)
-    forecast_commands.train(file, given, output, learning, engine, period, strict=strict, quiet=quiet)
-
-
-@app.command(
-    "backtest",
-    cls=GroupedCommand,
-    epilog="""
-foretell backtest watch.ftl --input logins=later.csv --model model.json
-foretell backtest watch.ftl --input logins=all.csv --split 0.7 --model m.json
-foretell backtest watch.ftl --input logins=later.csv --html report.html
-""",
-)
-@takes_inputs
-def backtest_command(
-    file: File,
-    given: InputArguments,
-    *,
-    model: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Use this model. Default: learn while running.")
-    ] = None,
-    horizons: Annotated[
-        list[int],
-        typer.Option(
-            "--horizon", metavar="EVENTS", help="Forecast this far ahead, instead of the statements' own horizons."
-        ),
-    ] = [],
-    confidence: Annotated[
-        float, typer.Option(metavar="P", help="Confidence level of the intervals for the time of the next match.")
-    ] = 0.8,
-    since: Since = None,
-    until: Before = None,
-    split: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME|SHARE",
-            help="Evaluate on the events from this time on, or on those after this share, such as 0.7.",
-        ),
-    ] = None,
-    corrected: Annotated[
-        Path | None, typer.Option("--recalibrate", metavar="FILE", help="Write the recalibrated model to this file.")
-    ] = None,
-    learn: Annotated[bool, typer.Option("--learn/--no-learn", help="Go on learning while running.")] = True,
-    strict: Strict = False,
-    page: Annotated[
-        Path | None,
-        typer.Option("--html", metavar="FILE", help="Write a page with charts to this file.", rich_help_panel=_OUTPUT),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.", rich_help_panel=_OUTPUT)] = False,
-    quiet: Quiet = False,
-) -> None:
-    """Evaluate forecasts on later events: accuracy, calibration, and false alarms."""
-    from foretell.cli import forecast_commands
-
-    forecast_commands.backtest(
-        file,
-        given,
-        model,
-        forecast_commands.PeriodOptions(since, until, split),
-        horizons=horizons,
-        confidence=confidence,
-        page=page,
-        corrected=corrected,
-        as_json=as_json,
-        learn=learn,
-        strict=strict,
-        quiet=quiet,
-    )
 
 
 @app.command("demo", cls=GroupedCommand)

@@ -64,8 +64,16 @@ class GroupedCommand(TyperCommand):
         write_examples(self.epilog, formatter)
 
 
+#: The commands in the order in which people need them; they are defined in several modules.
+_ORDER = ("run", "init", "train", "backtest", "loss", "demo", "explain", "bench")
+
+
 class CommandList(TyperGroup):
     """The list of the commands, with whole sentences."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        names = super().list_commands(ctx)
+        return sorted(names, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _with_plain_values(super().get_params(ctx))

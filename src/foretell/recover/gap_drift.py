@@ -99,14 +99,14 @@ class GapDrift:
 
 
 @record
-class Comparison:
+class WindowComparison:
     """Whether a window departs, and the class of length that is farthest from the training."""
 
     departs: bool
     farthest: int
 
 
-def compared(blocks: Floats, trained: Floats) -> Comparison:
+def compared(blocks: Floats, trained: Floats) -> WindowComparison:
     """An F test of the blocks of a window against the training. Both have by class of length the number of gaps, and
     of those in which a step was seen."""
     number, seen = blocks.sum(axis=0)
@@ -118,12 +118,12 @@ def compared(blocks: Floats, trained: Floats) -> Comparison:
         distance = (own - known_seen / known) ** 2 / (variance * (1 / number + 1 / known))
     usable = (number > 0) & (known > 0) & (variance > 0)
     if not usable.any():
-        return Comparison(departs=False, farthest=0)
+        return WindowComparison(departs=False, farthest=0)
     freedom = int(usable.sum())
     spread = np.nansum(np.where(np.isfinite(between), between, 0.0)[:, usable]) / (freedom * (len(blocks) - 1))
     ratio = distance[usable].mean() / max(1.0, spread)
     farthest = int(np.flatnonzero(usable)[np.argmax(distance[usable])])
-    return Comparison(bool(ratio > _critical(freedom, freedom * (len(blocks) - 1))), farthest)
+    return WindowComparison(bool(ratio > _critical(freedom, freedom * (len(blocks) - 1))), farthest)
 
 
 @cache

@@ -19,7 +19,7 @@ _NEAR_BYTES = 24
 
 
 @record
-class _Found:
+class _FoundGaps:
     """Matches of a gap pattern: a row for each with the numbers that identify its gap, the bin of its length, and its
     place in the order of events."""
 
@@ -27,8 +27,8 @@ class _Found:
     bins: Ints
     place: Ints
 
-    def only(self, keep: Flags) -> _Found:
-        return _Found(self.names[keep], self.bins[keep], self.place[keep])
+    def only(self, keep: Flags) -> _FoundGaps:
+        return _FoundGaps(self.names[keep], self.bins[keep], self.place[keep])
 
 
 class GapTally:
@@ -57,15 +57,15 @@ class GapTally:
         if known is not None:
             self._near = known[~np.isin(known[:, 0], whole.names[:, 0])]
 
-    def _between(self, whole: _Found, seen: Sequence[_Found]) -> GapCounts:
+    def _between(self, whole: _FoundGaps, seen: Sequence[_FoundGaps]) -> GapCounts:
         number = np.zeros((len(whole.names), len(seen)), np.int64)
         for column, found in enumerate(seen):
             rows = rows_equal_to(whole.names, found.names)
             number[:, column] = np.bincount(rows[rows >= 0], minlength=len(number))
         return GapCounts.of(self.patterns.hidden, self.loss, whole.bins, number)
 
-    def _seen_near(self, seen: Sequence[_Found]) -> Ints:
-        """What is known to be near events whose window has gone on up to now."""
+    def _seen_near(self, seen: Sequence[_FoundGaps]) -> Ints:
+        """The events near others whose window has gone on up to now."""
         end = 0 if self.patterns.ends[1] is None else 1
         new = [
             np.stack([found.names[:, end], np.full(len(found.names), step, np.int64), found.bins], axis=1)
@@ -73,25 +73,25 @@ class GapTally:
         ]
         return np.concatenate([self._near, *new])
 
-    def _to_edge(self, whole: _Found, known: Ints) -> GapCounts:
+    def _to_edge(self, whole: _FoundGaps, known: Ints) -> GapCounts:
         rows = rows_equal_to(whole.names[:, :1], known[:, :1])
         near = SeenNear(rows[rows >= 0], *known[rows >= 0, 1:].T)
         return GapCounts.at_edge(self.patterns.hidden, self.loss, len(whole.names), near)
 
-    def _found(self, results: Sequence[ResultBatch]) -> _Found:
+    def _found(self, results: Sequence[ResultBatch]) -> _FoundGaps:
         parts = [self._of_result(result) for result in results]
         if not parts:
             nothing = np.zeros(0, np.int64)
-            return _Found(np.zeros((0, 2), np.int64), nothing, nothing)
-        return _Found(*map(np.concatenate, zip(*((p.names, p.bins, p.place) for p in parts), strict=True)))
+            return _FoundGaps(np.zeros((0, 2), np.int64), nothing, nothing)
+        return _FoundGaps(*map(np.concatenate, zip(*((p.names, p.bins, p.place) for p in parts), strict=True)))
 
-    def _of_result(self, result: ResultBatch) -> _Found:
+    def _of_result(self, result: ResultBatch) -> _FoundGaps:
         matches = result.matches
         assert matches is not None
         last = len(result.schema.steps) - 1
         ends = [matches.of_step(step, latest=False) for step in (0, last)]
         lengths = (matches.buffer.times(ends[1]) - matches.buffer.times(ends[0])) / self._unit
-        return _Found(np.stack(ends, axis=1), bin_of(lengths), result.order[:, 0])
+        return _FoundGaps(np.stack(ends, axis=1), bin_of(lengths), result.order[:, 0])
 
     # ── snapshots ──
 
