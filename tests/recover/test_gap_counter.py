@@ -14,8 +14,10 @@ from foretell.bench.workloads.lossy_worlds import WORLDS, lossy, statement
 
 LOSS = 0.1
 
+STATIC = ft.Learning(online=False)
 
-def calibration_error(world: str, instances: int, *, complete: bool, learning: ft.Learning | None = None) -> float:
+
+def calibration_error(world: str, instances: int, *, complete: bool, learning: ft.Learning = STATIC) -> float:
     rng = np.random.default_rng(20261118)
     history = WORLDS[world](instances, rng)
     seen = history if complete else lossy(history, LOSS, rng)
@@ -111,15 +113,15 @@ def test_nothing_is_learned_of_what_is_always_lost() -> None:
         ft.train(statement(1.0), {"reads": WORLDS["shop"](30, np.random.default_rng(1))})
 
 
-def test_training_is_not_on_spark_yet() -> None:
-    with pytest.raises(ft.InputError, match="statements with LOSING are trained in this process only"):
-        ft.train(statement(LOSS), {"reads": WORLDS["shop"](3, np.random.default_rng(1))}, engine="spark")
-
-
 def test_forecasts_and_gaps_are_trained_together() -> None:
     seen = WORLDS["shop"](200, np.random.default_rng(1))
     text = statement(LOSS) + "SUBSCRIBE f FROM reads PER lane MATCH x ; z DEFINE x AS kind = 'x', z AS kind = 'z' "
     model = ft.train(text + "FORECAST WITHIN 2 EVENTS ABOVE 0.5;", {"reads": seen})
+    other = text.replace("FROM reads PER lane MATCH x ; z ", "FROM others PER lane MATCH x ; z ")
+    inputs = {"reads": seen, "others": seen}
+    apart = ft.train(other + "FORECAST WITHIN 2 EVENTS ABOVE 0.5;", inputs, time={"others": "time"})
+    assert apart.delays == model.delays
+    assert apart.subscriptions["f"].statistics.events == model.subscriptions["f"].statistics.events
     assert set(model.subscriptions) == {"f"}
     assert set(model.delays) == {"m"}
 

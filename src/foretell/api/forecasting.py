@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from foretell.api.engine_choice import choose_engine, is_spark_frame
 from foretell.arguments.input_settings import InputSettings, as_input_settings
@@ -13,7 +13,7 @@ from foretell.arguments.period import ANY_TIME, PeriodRequest
 from foretell.arguments.statements import SubscriptionsLike, as_subscriptions
 from foretell.arguments.streams import check_input_names, declaration_of, observed_schema, read_inputs, read_tables
 from foretell.arguments.until import TimeLike
-from foretell.arguments.validation import as_mapping, as_tables, bad_argument, describe
+from foretell.arguments.validation import EVERY_STREAM, as_mapping, as_tables, bad_argument, describe
 from foretell.engine.planning import start_runtime
 from foretell.errors import InputError
 from foretell.events.ingest.read_options import ReadOptions
@@ -31,8 +31,11 @@ from foretell.language.subscriptions import Subscriptions
 from foretell.learn.horizon import Horizon
 from foretell.learn.model import Model, SubscriptionModel
 from foretell.learn.settings import Learning
-from foretell.machine.observe.observer import ObserverFactory
+from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory
 from foretell.plan.lower.program import UnsupportedError
+
+if TYPE_CHECKING:
+    from foretell.spark.batch.job import BatchJob
 
 Member = TypeVar("Member")
 
@@ -76,19 +79,6 @@ def train(
     if any(s.forecast for s in losing):
         hint = "write two statements, one with FORECAST and one with LOSING"
         raise InputError("not-in-engine", "forecasts of LOSING are not supported yet", hint=hint)
-    gaps: dict[str, Mapping[str, object]] = {}
-    if losing:
-        from foretell.api.gap_trainer import trained_gaps, without_losing
-
-        if engine == "spark" or any(map(is_spark_frame, as_mapping(inputs, "inputs", "inputs={…}").values())):
-            hint = "pass files or tables and leave engine out, or put these statements into a file of their own"
-            raise InputError("not-on-spark", "statements with LOSING are trained in this process only", hint=hint)
-        history = read_history(program, inputs, time, read, tables, strict, PeriodRequest(since, until, split))
-        gaps = trained_gaps(program, history, settings)
-        if not forecasting_trees:
-            return Model(delays=gaps, notes=history.notes)
-        program = without_losing(program)
-    unused = _unused_settings(forecasting_trees, settings)
     period = PeriodRequest(since, until, split)
     if engine not in (None, "spark", "embedded"):
         raise InputError(
@@ -100,12 +90,28 @@ def train(
     given = as_input_settings(time, read)
     if engine is None and split is not None and not any(map(is_spark_frame, sources.values())):
         engine = "embedded"
-    if choose_engine(program, sources, given, engine).engine == "spark":
+    on_spark = choose_engine(program, sources, given, engine).engine == "spark"
+    gaps: dict[str, Mapping[str, object]] = {}
+    if losing:
+        from foretell.api.gap_trainer import trained_gaps, without_losing
+
+        if on_spark:
+            gaps, notes = _train_gaps_on_spark(program, sources, given, tables, strict, settings, period)
+        else:
+            history = read_history(program, inputs, time, read, tables, strict, period)
+            gaps, notes = trained_gaps(program, history, settings), history.notes
+        if not forecasting_trees:
+            return Model(delays=gaps, notes=notes)
+        program = without_losing(program)
+        sources, time, read = (_only(program.sources, arguments) for arguments in (sources, time, read))
+        tables, given = _only(program.tables, tables), as_input_settings(time, read)
+    unused = _unused_settings(forecasting_trees, settings)
+    if on_spark:
         trained, notes = _train_on_spark(program, sources, given, tables, strict, settings, period)
         return replace(_model(trained, notes + unused), delays=gaps)
     observers = TraceRecorderFactory(settings)
     checked, guesses, misfits = run_observed(
-        program, inputs, observers, time=time, read=read, tables=tables, strict=strict, period=period
+        program, sources, observers, time=time, read=read, tables=tables, strict=strict, period=period
     )
     statements = {s.name: s for s in checked.statements if isinstance(s, CheckedSubscription)}
     trained = {
@@ -113,6 +119,14 @@ def train(
         for name, recorders in _in_program_order(observers.recorders, checked).items()
     }
     return replace(_model(trained, guesses + misfits + unused), delays=gaps)
+
+
+def _only(names: Iterable[str], arguments: Any) -> Any:
+    """The arguments for these streams or tables, of a call that has others, too."""
+    if not isinstance(arguments, Mapping):
+        return arguments
+    kept = {EVERY_STREAM, *names}
+    return {name: value for name, value in arguments.items() if name in kept}
 
 
 def _in_program_order(observers: Mapping[str, list[Member]], checked: CheckedProgram) -> dict[str, list[Member]]:
@@ -153,6 +167,41 @@ def _train_on_spark(
     period: PeriodRequest,
 ) -> tuple[dict[str, SubscriptionModel], tuple[str, ...]]:
     from foretell.spark.batch import training
+
+    observers = TraceRecorderFactory(settings)
+    batch = _spark_job(program, sources, inputs, tables, strict, observers, period)
+    forecasting = {
+        s.name: s
+        for s in batch.checked.statements
+        if isinstance(s, CheckedSubscription) and s.tree.forecast is not None
+    }
+    return training.train(batch, forecasting, settings)
+
+
+def _train_gaps_on_spark(
+    program: Subscriptions,
+    sources: Mapping[str, object],
+    inputs: InputSettings,
+    tables: Mapping[str, object] | None,
+    strict: bool,
+    settings: Learning,
+    period: PeriodRequest,
+) -> tuple[dict[str, Mapping[str, object]], tuple[str, ...]]:
+    from foretell.spark.batch.gap_training import train_gaps
+
+    job = _spark_job(program, sources, inputs, tables, strict, NO_OBSERVERS, period)
+    return train_gaps(job, complete=settings.complete)
+
+
+def _spark_job(
+    program: Subscriptions,
+    sources: Mapping[str, object],
+    inputs: InputSettings,
+    tables: Mapping[str, object] | None,
+    strict: bool,
+    observers: ObserverFactory,
+    period: PeriodRequest,
+) -> BatchJob:
     from foretell.spark.batch.job import BatchJob
 
     if period.split is not None:
@@ -161,14 +210,7 @@ def _train_on_spark(
     check_input_names(program, sources, inputs)
     template_tables = read_tables(program.tables, as_tables(tables))
     declarations = {name: declaration_of(program, name, inputs) for name in program.sources}
-    observers = TraceRecorderFactory(settings)
-    batch = BatchJob(program, sources, declarations, template_tables, None, strict, observers, period)
-    forecasting = {
-        s.name: s
-        for s in batch.checked.statements
-        if isinstance(s, CheckedSubscription) and s.tree.forecast is not None
-    }
-    return training.train(batch, forecasting, settings)
+    return BatchJob(program, sources, declarations, template_tables, None, strict, observers, period)
 
 
 def backtest(

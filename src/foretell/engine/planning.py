@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foretell.events.delays.delay_model import DelayModel
 from foretell.events.ingest.template_tables import TemplateTable
@@ -17,6 +17,9 @@ from foretell.machine.recorded_groups import records, strings_of
 from foretell.machine.result_stage import ResultStage
 from foretell.machine.runtime import MatchRuntime
 from foretell.plan.compile import PlanCompiler
+
+if TYPE_CHECKING:
+    from foretell.recover.gap_counter import GapCountStage
 
 Tables = Mapping[str, TemplateTable]
 
@@ -40,11 +43,31 @@ def start_runtime(
     delays: Delays = no_delays,
 ) -> MatchRuntime:
     """Compile the plan of a program, and a runtime for it. Raises UnsupportedError for what is not compiled."""
-    strings = StringDictionary()
-    edges = (limits or Limits()).edges
     statements, stages = _with_hidden(program.statements, delays)
-    compiler = PlanCompiler(strings.constant, observers, edges)
-    plan = compiler.compile(replace(program, statements=statements), _types(tables or {}))
+    return _started(replace(program, statements=statements), tables, limits, observers, stages)
+
+
+def start_counting(
+    program: CheckedProgram, tables: Tables | None = None, limits: Limits | None = None, *, complete: bool
+) -> tuple[MatchRuntime, list[GapCountStage]]:
+    """A runtime that counts the gaps of statements with LOSING, for training, and the stages that have the counts."""
+    from foretell.recover.gap_counter import counting  # loads SciPy, which takes a while
+
+    statements, stages = counting(program.statements, complete=complete)
+    by_pattern = {stage.patterns[0]: stage for stage in stages if stage.patterns}
+    return _started(replace(program, statements=statements), tables, limits, NO_OBSERVERS, by_pattern), stages
+
+
+def _started(
+    program: CheckedProgram,
+    tables: Tables | None,
+    limits: Limits | None,
+    observers: ObserverFactory,
+    stages: Mapping[str, ResultStage],
+) -> MatchRuntime:
+    strings = StringDictionary()
+    compiler = PlanCompiler(strings.constant, observers, (limits or Limits()).edges)
+    plan = compiler.compile(program, _types(tables or {}))
     return MatchRuntime(plan, strings, tables, limits, observers, stages)
 
 

@@ -15,13 +15,12 @@ import numpy as np
 from foretell.arrays import Flags, Ints
 from foretell.events.delays.delay_model import DelayModel, GapEnds
 from foretell.events.delays.gap_counts import BINS, MOST_EVENTS, MOST_LOSS, GapCounts, bin_of
-from foretell.events.types import Type
 from foretell.language.checked import CheckedSubscription
 from foretell.machine.matches.results import ResultBatch
 from foretell.records import record
 from foretell.recover.gap_drift import GapDrift
 from foretell.recover.gap_patterns import gap_patterns
-from foretell.recover.gap_tally import GapTally
+from foretell.recover.gap_tally import GapTally, unit_of
 from foretell.storage.recorded_values import FAR, array, require, whole
 
 #: The most events of a stretch, and the least stretches in a half-life.
@@ -141,13 +140,12 @@ class _LearnedGap:
         self, subscription: CheckedSubscription, ends: GapEnds, hidden: tuple[str, ...], model: DelayModel
     ) -> None:
         loss = tuple(subscription.loss[step] for step in hidden)
-        unit = 1_000_000 if subscription.time is Type.TIMESTAMP else 1
-        self.tally = GapTally(gap_patterns(subscription, ends, hidden), loss, unit)
+        self.tally = GapTally(gap_patterns(subscription, ends, hidden), loss)
         trained = model.gaps.get(ends)
         if trained is None or trained.hidden != hidden:  # of a snapshot that is restored with another model
             trained = GapCounts(hidden, loss)
         self.counts = trained.thinned(tuple(map(max, trained.loss, loss)))
-        edge = int(bin_of(np.array([(subscription.within or 0) / unit]))[0])
+        edge = int(bin_of(np.array([(subscription.within or 0) / unit_of(subscription)]))[0])
         self.drift = GapDrift(subscription.name, ends, self.counts, edge)
         self.stretch = 0
         self.waiting: dict[int, GapCounts] = {}

@@ -8,18 +8,17 @@ lanes, variables, conditions and window.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from foretell.events.delays.delay_model import GapEnds
 from foretell.language import tree
 from foretell.language.checked import CheckedStep, CheckedSubscription
-from foretell.language.gap_statements import is_relative, variables_in
 from foretell.language.subscription_check import binders
 from foretell.records import record
 
-#: A step that never comes: its negation waits for the end of the window.
-_NEVER = " never"
+#: A step that never comes: its negation waits for the end of the window. No name in a text has its first character.
+_NEVER = "\0never"
 
 
 @record
@@ -65,7 +64,7 @@ def _pattern(
     gap = " to ".join("the edge" if end is None else end for end in ends)
     own = replace(
         subscription.tree,
-        name=f"{subscription.name}: {gap}{name}",
+        name=f"{subscription.name}\0 {gap}{name}",
         having=None,
         after=tree.AfterMatch(),
         returns=(),
@@ -87,10 +86,14 @@ def _positive(step: CheckedStep) -> CheckedStep:
 
 def _among(step: CheckedStep, names: frozenset[str], bound: set[str]) -> CheckedStep:
     """The step with the conditions that name no other steps and variables."""
-    kept = [c for c in _conjuncts(step) if c.named_steps <= names and not is_relative(c)]
-    return replace(step, conditions=tuple(c for c in kept if bound.issuperset(variables_in(c))))
+    conditions = (c for whole in step.conditions for c in tree.conjuncts(whole))
+    return replace(step, conditions=tuple(c for c in conditions if _is_among(c, names, bound)))
 
 
-def _conjuncts(step: CheckedStep) -> Iterator[tree.Expression]:
-    for condition in step.conditions:
-        yield from tree.conjuncts(condition)
+def _is_among(condition: tree.Expression, names: frozenset[str], bound: set[str]) -> bool:
+    """Whether a condition depends on these steps and variables alone: `prev` and `duration` depend on which events are
+    bound before."""
+    nodes = list(condition.walk())
+    if any(isinstance(node, tree.Previous | tree.Elapsed) for node in nodes):
+        return False
+    return condition.named_steps <= names and all(n.name in bound for n in nodes if isinstance(n, tree.Variable))

@@ -9,19 +9,21 @@ import numpy as np
 
 from foretell.arrays import Flags, Ints
 from foretell.events.delays.gap_counts import BINS, GapCounts, SeenNear, bin_of
+from foretell.events.types import Scalar, Type
+from foretell.language.checked import CheckedSubscription
 from foretell.machine.matches.results import ResultBatch
 from foretell.records import record
 from foretell.recover.gap_patterns import GapPatterns
 from foretell.storage.recorded_values import FAR, indices
 
 #: What an event near another one takes while the window of that goes on.
-_NEAR_BYTES = 24
+_NEAR_BYTES = 32
 
 
 @record
 class _FoundGaps:
-    """Matches of a gap pattern: a row for each with the numbers that identify its gap, the bin of its length, and its
-    place in the order of events."""
+    """Matches of a gap pattern: for each the positions of both ends and the row of the FOR EACH table, the bin of its
+    length, and its place in the order of events."""
 
     names: Ints
     bins: Ints
@@ -32,14 +34,14 @@ class _FoundGaps:
 
 
 class GapTally:
-    """`unit`: so many steps of the streams' time are one of the delays'; `loss` is what the stream loses of each hidden
-    step."""
+    """`loss` is how likely an event of each hidden step was lost."""
 
-    def __init__(self, patterns: GapPatterns, loss: Sequence[float], unit: int) -> None:
-        self.patterns, self.loss, self._unit = patterns, tuple(loss), unit
+    def __init__(self, patterns: GapPatterns, loss: Sequence[float]) -> None:
+        self.patterns, self.loss = patterns, tuple(loss)
         self._at_edge = None in patterns.ends
-        #: What was seen near events whose window goes on: the event, the step, and the bin of the distance.
-        self._near = np.zeros((0, 3), np.int64)
+        self._rows: dict[Scalar, int] = {None: 0}
+        #: What was seen near events whose window goes on: event and row, the step, and the bin of the distance.
+        self._near = np.zeros((0, 4), np.int64)
 
     @property
     def nbytes(self) -> int:
@@ -55,7 +57,7 @@ class GapTally:
             ended = whole.only(stretch == number)
             yield number, self._between(ended, seen) if known is None else self._to_edge(ended, known)
         if known is not None:
-            self._near = known[~np.isin(known[:, 0], whole.names[:, 0])]
+            self._near = known[rows_equal_to(whole.names[:, 1:], known[:, :2]) < 0]
 
     def _between(self, whole: _FoundGaps, seen: Sequence[_FoundGaps]) -> GapCounts:
         number = np.zeros((len(whole.names), len(seen)), np.int64)
@@ -68,21 +70,21 @@ class GapTally:
         """The events near others whose window has gone on up to now."""
         end = 0 if self.patterns.ends[1] is None else 1
         new = [
-            np.stack([found.names[:, end], np.full(len(found.names), step, np.int64), found.bins], axis=1)
+            np.stack([*found.names.T[[end, 2]], np.full(len(found.names), step), found.bins], axis=1)
             for step, found in enumerate(seen)
         ]
         return np.concatenate([self._near, *new])
 
     def _to_edge(self, whole: _FoundGaps, known: Ints) -> GapCounts:
-        rows = rows_equal_to(whole.names[:, :1], known[:, :1])
-        near = SeenNear(rows[rows >= 0], *known[rows >= 0, 1:].T)
+        rows = rows_equal_to(whole.names[:, 1:], known[:, :2])
+        near = SeenNear(rows[rows >= 0], *known[rows >= 0, 2:].T)
         return GapCounts.at_edge(self.patterns.hidden, self.loss, len(whole.names), near)
 
     def _found(self, results: Sequence[ResultBatch]) -> _FoundGaps:
         parts = [self._of_result(result) for result in results]
         if not parts:
             nothing = np.zeros(0, np.int64)
-            return _FoundGaps(np.zeros((0, 2), np.int64), nothing, nothing)
+            return _FoundGaps(np.zeros((0, 3), np.int64), nothing, nothing)
         return _FoundGaps(*map(np.concatenate, zip(*((p.names, p.bins, p.place) for p in parts), strict=True)))
 
     def _of_result(self, result: ResultBatch) -> _FoundGaps:
@@ -90,8 +92,19 @@ class GapTally:
         assert matches is not None
         last = len(result.schema.steps) - 1
         ends = [matches.of_step(step, latest=False) for step in (0, last)]
-        lengths = (matches.buffer.times(ends[1]) - matches.buffer.times(ends[0])) / self._unit
-        return _FoundGaps(np.stack(ends, axis=1), bin_of(lengths), result.order[:, 0])
+        lengths = (matches.buffer.times(ends[1]) - matches.buffer.times(ends[0])) / unit_of(self.patterns.whole)
+        place = result.order[:, 0]
+        number, rows = self._rows_of(result)
+        return _FoundGaps(
+            np.stack([*(end[number] for end in ends), rows], axis=1), bin_of(lengths[number]), place[number]
+        )
+
+    def _rows_of(self, result: ResultBatch) -> tuple[Ints, Ints]:
+        """Each match with each row of a FOR EACH table that it belongs to."""
+        number, row = result.notification_rows
+        known, which = np.unique(row, return_inverse=True)
+        codes = [self._rows.setdefault(result.id_of(r), len(self._rows)) for r in known.tolist()]
+        return number, np.array(codes, np.int64)[which.ravel()]
 
     # ── snapshots ──
 
@@ -99,10 +112,15 @@ class GapTally:
         return self._near
 
     def restore(self, state: Any) -> None:
-        near = indices(state, FAR, "the events near gaps", (None, 3))
-        for column, stop in ((1, len(self.patterns.hidden)), (2, BINS)):
+        near = indices(state, FAR, "the events near gaps", (None, 4))
+        for column, stop in ((1, len(self._rows)), (2, len(self.patterns.hidden)), (3, BINS)):
             indices(near[:, column].copy(), stop, "the events near gaps")
         self._near = near
+
+
+def unit_of(subscription: CheckedSubscription) -> int:
+    """So many steps of the streams' time are one of the delays': microseconds are seconds."""
+    return 1_000_000 if subscription.time is Type.TIMESTAMP else 1
 
 
 def rows_equal_to(known: Ints, rows: Ints) -> Ints:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from foretell.arguments.period import ALL_TIME, Period
-from foretell.engine.planning import delays_of, start_runtime
+from foretell.engine.planning import delays_of, start_counting, start_runtime
 from foretell.events.delays.delay_model import DelayModel
 from foretell.events.ingest.reader import StreamDeclaration
 from foretell.events.ingest.template_tables import TemplateTable
@@ -20,6 +21,9 @@ from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory
 from foretell.machine.runtime import MatchRuntime
 from foretell.spark.partitioning.statement_groups import StatementGroup
 from foretell.spark.partitioning.task_limits import task_limits
+
+if TYPE_CHECKING:
+    from foretell.recover.gap_counter import GapCountStage
 
 #: Bytes of encoded events that a task holds in memory before it spills them to files.
 MEMORY_BYTES = 1 << 30
@@ -109,6 +113,15 @@ class BatchPlan:
 
     def runtime(self, group: StatementGroup, observers: ObserverFactory) -> MatchRuntime:
         """Return a runtime of a group's statements, with the rows of FOR EACH tables that the group runs."""
-        tables = {name: group.table_slice.of(table) for name, table in self.tables.items()}
-        delays = delays_of(self.delays)
-        return start_runtime(self.checked(group), tables, task_limits(self.limits), observers, delays)
+        delays, limits = delays_of(self.delays), task_limits(self.limits)
+        return start_runtime(self.checked(group), self._tables_of(group), limits, observers, delays)
+
+    def counting_runtime(
+        self, group: StatementGroup, *, complete: bool
+    ) -> tuple[MatchRuntime, Sequence[GapCountStage]]:
+        """Return a runtime that counts the gaps of a group's statements with LOSING, and the stages that do."""
+        limits = task_limits(self.limits)
+        return start_counting(self.checked(group), self._tables_of(group), limits, complete=complete)
+
+    def _tables_of(self, group: StatementGroup) -> dict[str, TemplateTable]:
+        return {name: group.table_slice.of(table) for name, table in self.tables.items()}
