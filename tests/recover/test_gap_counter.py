@@ -145,3 +145,50 @@ def test_gaps_that_cannot_be_read(gap: object, message: str) -> None:
         ft.run(statement(LOSS), {"reads": WORLDS["shop"](3, np.random.default_rng(1))}, model=model)
     assert caught.value.code == "bad-model"
     assert message in str(caught.value)
+
+
+# ── operators and values ──
+
+
+def between(kinds: str, lanes: int, rng: np.random.Generator, share: float, v: str = "x") -> list[dict[str, object]]:
+    """In each lane the first and the last of some kinds, and in a share of them those between; values are 0 or 1."""
+    events = list[dict[str, object]]()
+    for lane in range(lanes):
+        happened = kinds if rng.random() < share else kinds[0] + kinds[-1]
+        for kind in happened:
+            time = lane * 10.0 + 2 * (kinds.index(kind) / (len(kinds) - 1))
+            events.append({"kind": kind, "lane": lane, "time": time, "v": int(rng.random() < 0.3)})
+    return events
+
+
+@pytest.mark.parametrize("operator", [",", ";{v >= 0}"])
+@pytest.mark.parametrize("complete", [False, True])
+def test_events_that_an_operator_does_not_pass_over_are_counted(operator: str, complete: bool) -> None:
+    """In a third of the lanes w comes between x and z. Of those in which none is seen, so many had none."""
+    rng, loss = np.random.default_rng(1), 0.3
+    text = f"""STREAM s (kind STRING, lane INT, time FLOAT, v INT) TIME time;
+    SUBSCRIBE m FROM s PER lane MATCH x {operator} z DEFINE x AS kind = 'x', z AS kind = 'z' LOSING {loss} ABOVE 0;"""
+    text = text.replace(f"LOSING {loss}", f"LOSING 0 OF x, 0 OF z, {loss}")
+    happened = between("xwz", 1_500, rng, 1 / 3)
+    seen = [e for e in happened if e["kind"] != "w" or rng.random() >= loss]
+    model = ft.train(text, {"s": happened if complete else seen}, learning=ft.Learning(complete=complete))
+    found = ft.run(text, {"s": seen[:300]}, model=model, engine="reference")
+    assert {n.kind for n in found} == {"estimate"}
+    assert found[0].probability == pytest.approx((2 / 3) / (2 / 3 + loss / 3), abs=0.03)
+    compiled = ft.run(text, {"s": seen[:300]}, model=model, engine="embedded", learning=STATIC)
+    assert [(n.id, n.probability) for n in compiled] == [(n.id, n.probability) for n in found]
+
+
+@pytest.mark.parametrize("complete", [False, True])
+def test_conditions_on_the_values_of_a_lost_step(complete: bool) -> None:
+    """y always comes, so a y that was not seen was lost; three of ten have a value that z permits."""
+    rng, loss = np.random.default_rng(1), 0.3
+    text = f"""STREAM s (kind STRING, lane INT, time FLOAT, v INT) TIME time;
+    SUBSCRIBE m FROM s PER lane MATCH x ; y ; z DEFINE x AS kind = 'x', y AS kind = 'y', z AS kind = 'z' AND y.v > 0
+    LOSING {loss} OF y ABOVE 0;"""
+    happened = between("xyz", 1_500, rng, 1.0)
+    seen = [e for e in happened if e["kind"] != "y" or rng.random() >= loss]
+    model = ft.train(text, {"s": happened if complete else seen}, learning=ft.Learning(complete=complete))
+    estimates = [n for n in ft.run(text, {"s": seen}, model=model) if n.kind == "estimate"]
+    assert len(estimates) > 300
+    assert np.mean([n.probability for n in estimates]) == pytest.approx(0.3, abs=0.03)

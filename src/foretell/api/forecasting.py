@@ -187,7 +187,7 @@ def _train_gaps_on_spark(
     settings: Learning,
     period: PeriodRequest,
 ) -> tuple[dict[str, Mapping[str, object]], tuple[str, ...]]:
-    from foretell.spark.batch.gap_training import train_gaps
+    from foretell.spark.batch.gap_trainer import train_gaps
 
     job = _spark_job(program, sources, inputs, tables, strict, NO_OBSERVERS, period)
     return train_gaps(job, complete=settings.complete)

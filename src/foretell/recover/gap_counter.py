@@ -12,7 +12,7 @@ from foretell.events.delays.gap_counts import MOST_LOSS, GapCounts
 from foretell.language.checked import CheckedStatement, CheckedSubscription
 from foretell.machine.matches.results import ResultBatch
 from foretell.plan.lower.program import UnsupportedError
-from foretell.recover.gap_patterns import gap_patterns
+from foretell.recover.gap_patterns import gap_patterns, learnable_operator
 from foretell.recover.gap_tally import GapTally
 from foretell.storage.recorded_values import FAR
 
@@ -81,6 +81,8 @@ def possible_gaps(subscription: CheckedSubscription) -> Iterator[tuple[GapEnds, 
     order = list(subscription.steps)
     for u, v in combinations(subscription.positive, 2):  # some thousands: MOST_STEPS
         hidden = order[order.index(u) + 1 : order.index(v)]
+        if (passed := learnable_operator(subscription, u, v)) is not None:
+            hidden.append(passed)
         if _may_hide(subscription, hidden):
             yield (u, v), hidden
     for step in subscription.positive if subscription.within is not None else ():
@@ -94,7 +96,9 @@ def possible_gaps(subscription: CheckedSubscription) -> Iterator[tuple[GapEnds, 
 def _may_hide(subscription: CheckedSubscription, hidden: Sequence[str]) -> bool:
     """Whether there may be a gap with these steps: its positive ones may be lost, and any of them may be hidden."""
     loss, steps = subscription.loss, subscription.steps
-    return any(loss[h] > 0 for h in hidden) and all(loss[h] > 0 for h in hidden if not steps[h].shape.negated)
+    return any(loss[h] > 0 for h in hidden) and all(
+        loss[h] > 0 for h in hidden if h in steps and not steps[h].shape.negated
+    )
 
 
 def _losses(subscription: CheckedSubscription, hidden: Sequence[str], *, complete: bool) -> tuple[float, ...]:

@@ -18,6 +18,7 @@ from foretell.events.delays.gap_counts import BINS, MOST_EVENTS, MOST_LOSS, GapC
 from foretell.language.checked import CheckedSubscription
 from foretell.machine.matches.results import ResultBatch
 from foretell.records import record
+from foretell.recover.gap_counter import possible_gaps
 from foretell.recover.gap_drift import GapDrift
 from foretell.recover.gap_patterns import gap_patterns
 from foretell.recover.gap_tally import GapTally, unit_of
@@ -35,12 +36,11 @@ def learnable(subscription: CheckedSubscription, model: DelayModel) -> GapSteps:
     """The gaps whose counts a run goes on learning. Without WITHIN every two events would be a gap."""
     if model.learning is None or subscription.within is None:
         return {}
-    loss, steps = subscription.loss, subscription.steps
+    steps = {ends: tuple(hidden) for ends, hidden in possible_gaps(subscription)}
     return {
         ends: counts.hidden
         for ends, counts in model.gaps.items()
-        if all(h in steps and loss[h] <= MOST_LOSS for h in counts.hidden)
-        and all(end is None or end in steps for end in ends)
+        if steps.get(ends) == counts.hidden and all(subscription.loss[h] <= MOST_LOSS for h in counts.hidden)
     }
 
 
@@ -197,7 +197,10 @@ class _LearnedGap:
         loss = array(recorded["loss"], np.float64, (width,), "the gaps")
         require(bool(((loss >= 0) & (loss <= MOST_LOSS)).all()), "the gaps")
         counts = {tuple(key): row for key, row in zip(keys.tolist(), bins, strict=True)}
-        return replace(self.counts, loss=tuple(loss.tolist()), counts=counts)
+        held = {step: array(recorded["held"][step], np.float64, (2, BINS), "the gaps") for step in recorded["held"]}
+        require(all(step in self.counts.hidden for step in held), "the gaps")
+        require(all(bool(((seen >= 0) & (seen < FAR)).all()) for seen in held.values()), "the gaps")
+        return GapCounts(self.counts.hidden, tuple(loss.tolist()), counts, held)
 
 
 def _recorded(counts: GapCounts) -> Mapping[str, Any]:
@@ -206,6 +209,7 @@ def _recorded(counts: GapCounts) -> Mapping[str, Any]:
         "keys": np.array(list(counts.counts), np.int64).reshape(-1, width),
         "bins": np.array(list(counts.counts.values()), np.float64).reshape(-1, BINS),
         "loss": np.array(counts.loss, np.float64),
+        "held": dict(counts.held),
     }
 
 

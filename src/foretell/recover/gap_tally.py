@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from foretell.arrays import Flags, Ints
+from foretell.arrays import Flags, Floats, Ints
 from foretell.events.delays.gap_counts import BINS, GapCounts, SeenNear, bin_of
 from foretell.events.types import Scalar, Type
 from foretell.language.checked import CheckedSubscription
@@ -49,22 +50,41 @@ class GapTally:
 
     def gaps(self, found: Mapping[str, Sequence[ResultBatch]], stride: int) -> Iterator[tuple[int, GapCounts]]:
         """The counts of the gaps that have ended in a batch, by the stretch of so many events in which each did."""
-        whole = self._found(found.get(self.patterns.whole.name, ()))
-        seen = [self._found(found.get(pattern.name, ())) for pattern in self.patterns.seen]
-        known = self._seen_near(seen) if self._at_edge else None
-        stretch = (whole.place + 1) // 2 // stride
-        for number in np.unique(stretch).tolist():
-            ended = whole.only(stretch == number)
-            yield number, self._between(ended, seen) if known is None else self._to_edge(ended, known)
+        whole, passed = self._gaps_in(found)
+        seen = {step: self._found(found.get(pattern.name, ())) for step, pattern in self.patterns.seen.items()}
+        held = {step: self._found(found.get(pattern.name, ())) for step, pattern in self.patterns.held.items()}
+        known = self._seen_near([*seen.values()]) if self._at_edge else None
+        numbers = [(part.place + 1) // 2 // stride for part in (whole, *(seen[step] for step in held))]
+        for number in np.unique(np.concatenate(numbers)).tolist():
+            now = numbers[0] == number
+            ended = whole.only(now)
+            counts = self._between(ended, passed[now], seen) if known is None else self._to_edge(ended, known)
+            lasting = {step: self._held(number, stride, seen[step], met) for step, met in held.items()}
+            yield number, replace(counts, held=lasting)
         if known is not None:
             self._near = known[rows_equal_to(whole.names[:, 1:], known[:, :2]) < 0]
 
-    def _between(self, whole: _FoundGaps, seen: Sequence[_FoundGaps]) -> GapCounts:
-        number = np.zeros((len(whole.names), len(seen)), np.int64)
-        for column, found in enumerate(seen):
-            rows = rows_equal_to(whole.names, found.names)
+    def _gaps_in(self, found: Mapping[str, Sequence[ResultBatch]]) -> tuple[_FoundGaps, Ints]:
+        """The gaps, and how many events the operator has not passed over in each."""
+        parts = [self._found(found.get(pattern.name, ())) for pattern in self.patterns.whole]
+        passed = np.repeat(np.arange(len(parts)), [len(part.names) for part in parts])
+        return _FoundGaps(*map(np.concatenate, zip(*((p.names, p.bins, p.place) for p in parts), strict=True))), passed
+
+    def _between(self, whole: _FoundGaps, passed: Ints, seen: Mapping[str, _FoundGaps]) -> GapCounts:
+        number = np.zeros((len(whole.names), len(self.patterns.hidden)), np.int64)
+        for column, step in enumerate(self.patterns.hidden):
+            if step == self.patterns.passed:
+                number[:, column] = passed
+                continue
+            rows = rows_equal_to(whole.names, seen[step].names)
             number[:, column] = np.bincount(rows[rows >= 0], minlength=len(number))
         return GapCounts.of(self.patterns.hidden, self.loss, whole.bins, number)
+
+    def _held(self, number: int, stride: int, seen: _FoundGaps, held: _FoundGaps) -> Floats:
+        """By length, how many events of a hidden step were seen in a stretch, and how many met all conditions."""
+        rows = [f.bins[(f.place + 1) // 2 // stride == number] for f in (seen, held)]
+        counts = np.stack([np.bincount(bins, minlength=BINS) for bins in rows]).astype(float)
+        return counts.cumsum(axis=1) if self._at_edge else counts
 
     def _seen_near(self, seen: Sequence[_FoundGaps]) -> Ints:
         """The events near others whose window has gone on up to now."""
@@ -92,7 +112,7 @@ class GapTally:
         assert matches is not None
         last = len(result.schema.steps) - 1
         ends = [matches.of_step(step, latest=False) for step in (0, last)]
-        lengths = (matches.buffer.times(ends[1]) - matches.buffer.times(ends[0])) / unit_of(self.patterns.whole)
+        lengths = (matches.buffer.times(ends[1]) - matches.buffer.times(ends[0])) / unit_of(self.patterns.whole[0])
         place = result.order[:, 0]
         number, rows = self._rows_of(result)
         return _FoundGaps(

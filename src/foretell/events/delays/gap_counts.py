@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from itertools import chain, combinations
+from typing import TypeVar
 
 import numpy as np
 
@@ -52,6 +53,8 @@ def bin_of(length: Floats) -> Ints:
     return np.asarray(np.clip(np.nan_to_num(place, neginf=0), 0, BINS - 1), np.int64)
 
 
+Key = TypeVar("Key")
+
 #: By how many were seen of each hidden step, the number of gaps in each bin.
 Counts = Mapping[tuple[int, ...], Floats]
 
@@ -73,11 +76,14 @@ class SeenNear:
 
 @record
 class GapCounts:
-    """`hidden` are the steps that may be hidden; `loss` is how likely the history lost an event of each."""
+    """`hidden` are the steps that may be hidden; `loss` is how likely the history lost an event of each. `held` has for
+    steps on whose values the steps present have conditions, by length, how many events were seen, and how many of them
+    met the conditions."""
 
     hidden: tuple[str, ...]
     loss: tuple[float, ...]
     counts: Counts = field(default_factory=dict)
+    held: Mapping[str, Floats] = field(default_factory=dict)
 
     @classmethod
     def of(cls, hidden: Sequence[str], loss: Sequence[float], bins: Ints, seen: Ints) -> GapCounts:
@@ -108,20 +114,24 @@ class GapCounts:
     def merged(self, other: GapCounts) -> GapCounts:
         """The counts of both, with the greater of the losses."""
         loss = tuple(map(max, self.loss, other.loss))
-        return GapCounts(self.hidden, loss, _sum(self.thinned(loss).counts, other.thinned(loss).counts))
+        one, two = self.thinned(loss), other.thinned(loss)
+        return GapCounts(self.hidden, loss, _sum(one.counts, two.counts), _sum(one.held, two.held))
 
     def thinned(self, loss: Sequence[float]) -> GapCounts:
         """The expected counts of a history that lost as much, which is no less than this one."""
-        counts = self.counts
+        counts, held = self.counts, dict(self.held)
         for place, (before, after) in enumerate(zip(self.loss, loss, strict=True)):
             if after > before:
-                counts = _thinned(counts, place, (1 - after) / (1 - before))
-        return GapCounts(self.hidden, tuple(loss), counts)
+                kept = (1 - after) / (1 - before)
+                counts = _thinned(counts, place, kept)
+                held |= {step: seen * kept for step, seen in held.items() if step == self.hidden[place]}
+        return GapCounts(self.hidden, tuple(loss), counts, held)
 
     def aged(self, factor: float) -> GapCounts:
         """The counts with another weight; what weighs next to nothing is left out."""
         aged = {key: np.where(bins * factor > _NOTHING, bins * factor, 0.0) for key, bins in self.counts.items()}
-        return replace(self, counts={key: bins for key, bins in aged.items() if bins.any()})
+        held = {step: seen * factor for step, seen in self.held.items()}
+        return replace(self, counts={key: bins for key, bins in aged.items() if bins.any()}, held=held)
 
     def probabilities(self, lengths: Floats, wanted: Sequence[bool], losses: Sequence[float]) -> Floats:
         """The probability for each length that the wanted steps happened and the others did not, given that none was
@@ -136,11 +146,21 @@ class GapCounts:
             without = [0.0 if place in missing else z for place, z in enumerate(absent)]
             likely += (-1) ** len(missing) * self._factors(without)
         # The sums are those of each length alone, to the last digit, whatever the others are.
-        near = np.einsum("lb,kb->lk", self._weights(lengths), np.stack([*self.counts.values()]))
+        weights = self._weights(lengths)
+        near = np.einsum("lb,kb->lk", weights, np.stack([*self.counts.values()]))
         unseen = np.einsum("lk,k->l", near, self._factors(losses))
         with np.errstate(divide="ignore", invalid="ignore"):
             found = np.clip(np.einsum("lk,k->l", near, likely) / unseen, 0.0, 1.0)
+        for place in required:
+            found *= self._share_held(self.hidden[place], weights)
         return np.where(unseen > 0, found, math.nan)
+
+    def _share_held(self, step: str, weights: Floats) -> Floats:
+        """How often the conditions on a step's values held; where that is unknown they hold."""
+        if step not in self.held:
+            return np.ones(len(weights))
+        seen, held = np.einsum("lb,kb->kl", weights, self.held[step])
+        return np.where(seen > _NOTHING, held / np.maximum(seen, _NOTHING), 1.0)
 
     def _factors(self, values: Sequence[float]) -> Floats:
         """The factor of each kind of gap in the mean of z1^K1 · z2^K2 …"""
@@ -169,7 +189,12 @@ class GapCounts:
     # ── the form in model files ──
 
     def to_json(self) -> dict[str, object]:
-        return {"hidden": [*self.hidden], "loss": [*self.loss], "counts": [*self._cells()]}
+        held = {
+            step: [[int(b), *map(float, seen[:, b])] for b in np.flatnonzero(seen[0])]
+            for step, seen in self.held.items()
+        }
+        document: dict[str, object] = {"hidden": [*self.hidden], "loss": [*self.loss], "counts": [*self._cells()]}
+        return document | ({"held": held} if held else {})
 
     def _cells(self) -> Iterator[list[object]]:
         for key, bins in sorted(self.counts.items()):
@@ -191,16 +216,30 @@ class GapCounts:
                         raise ValueError(f"bin {place} has {weight} gaps")
                     bins[place] = weight
                 counts[tuple(int(m) for m in key)] = bins
+            held = {str(step): _held_from_json(cells) for step, cells in document.get("held", {}).items()}
             fits = len(hidden) == len(loss) and all(len(key) == len(hidden) for key in counts)
             possible = all(0 <= p <= MOST_LOSS for p in loss) and all(0 <= m <= MOST_EVENTS for k in counts for m in k)
-            if not fits or not possible:
+            if not fits or not possible or not set(held) <= set(hidden):
                 raise ValueError("its steps, losses and counts do not fit each other")
         except (AssertionError, KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
             raise InputError("bad-model", f"the gap '{name}' of the model cannot be read: {error}") from None
-        return cls(hidden, loss, counts)
+        return cls(hidden, loss, counts, held)
 
 
-def _sum(first: Counts, second: Counts) -> Counts:
+def _held_to_json(seen: Floats) -> list[list[float]]:
+    return [[int(place), *map(float, seen[:, place])] for place in np.flatnonzero(seen[0])]
+
+
+def _held_from_json(cells: Sequence[Sequence[float]]) -> Floats:
+    seen = np.zeros((2, BINS))
+    for place, number, held in cells:
+        if not (0 <= place < BINS and 0 <= held <= number <= _MOST_GAPS):
+            raise ValueError(f"{held} of {number} events have met their conditions")
+        seen[:, int(place)] = number, held
+    return seen
+
+
+def _sum(first: Mapping[Key, Floats], second: Mapping[Key, Floats]) -> dict[Key, Floats]:
     total = dict(first)
     for key, bins in second.items():
         total[key] = total[key] + bins if key in total else bins

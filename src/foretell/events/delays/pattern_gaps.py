@@ -15,7 +15,7 @@ import numpy as np
 
 from foretell.arrays import Flags, Floats
 from foretell.errors import InputError
-from foretell.events.delays.delay_model import DelayModel, delay_between
+from foretell.events.delays.delay_model import DelayModel, GapEnds, delay_between
 from foretell.events.delays.distributions import DelayDistribution
 from foretell.events.delays.gaps import HiddenStep, HiddenSteps, at_both_edges, between_events
 from foretell.events.delays.independent_gaps import IndependentGap, IndependentStep, Link
@@ -69,8 +69,7 @@ class Gap:
 
     def learned(self, lengths: Floats) -> Floats:
         """The probability for each length by the counts of a history; NaN where the model has none of such gaps."""
-        ends = (None, self.origin) if self.backwards else (self.origin, self.end)
-        counts = self.model.gaps.get(ends)
+        counts = self.model.gaps.get(self._ends)
         hidden = {p.name: p for p in self.hidden}
         if counts is None or any(self._counts(p) and p.name not in counts.hidden for p in self.hidden):
             return np.full(len(lengths), math.nan)
@@ -82,7 +81,18 @@ class Gap:
 
     def _counts(self, place: PatternPlace) -> bool:
         """Whether a place may hide an event. What a model does not know of operators is taken not to happen."""
-        return place.loss > 0 and not (place.operator and self._nearest_delay(place) is None)
+        unknown = place.operator and place.name not in self._counted and self._nearest_delay(place) is None
+        return place.loss > 0 and not unknown
+
+    @property
+    def _counted(self) -> tuple[str, ...]:
+        """The places whose events a history has counted in such gaps."""
+        counts = self.model.gaps.get(self._ends)
+        return () if counts is None else counts.hidden
+
+    @property
+    def _ends(self) -> GapEnds:
+        return (None, self.origin) if self.backwards else (self.origin, self.end)
 
     def _reach(self, delays: Iterable[DelayDistribution]) -> float:
         """The length of the gap, or where it has no end, the time by which every delay has passed."""
@@ -130,8 +140,7 @@ class Gap:
 
     def check(self, statement: str) -> None:
         """Raises InputError where the model permits no score."""
-        ends = (None, self.origin) if self.backwards else (self.origin, self.end)
-        if ends in self.model.gaps or self.hidden_steps() is not None or self.independent() is not None:
+        if self._ends in self.model.gaps or self.hidden_steps() is not None or self.independent() is not None:
             return
         place = next(p for p in filter(self._counts, self.hidden) if self._nearest_delay(p) is None)
         side = "before" if self.backwards and (not place.negated or place.after is None) else "after"
