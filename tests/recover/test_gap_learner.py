@@ -21,6 +21,9 @@ LOSS = 0.1
 #: Every step may be lost, so that there are gaps at the edges, too.
 ALL_LOST = statement(LOSS).replace("!y", "y").replace(f"{LOSS} OF y", f"{LOSS}").replace("1000", "300")
 
+#: With what operators do not pass over, and a condition on the values of a step that may be lost.
+OPERATORS = ALL_LOST.replace("x ; y ; z", "x ;{lane >= 0} y , z").replace("'z' WITHIN", "'z' AND read > y.read WITHIN")
+
 
 def later(history: pa.Table, lanes: int) -> pa.Table:
     """The same in other lanes, and after all of the first ones."""
@@ -61,7 +64,7 @@ def gaps_of(model: ft.Model) -> DelayModel:
     return DelayModel.of(model.delays["m"])
 
 
-@pytest.mark.parametrize("text", [statement(LOSS), ALL_LOST])
+@pytest.mark.parametrize("text", [statement(LOSS), ALL_LOST, OPERATORS])
 def test_neither_batches_nor_snapshots_change_a_row(text: str) -> None:
     rng = np.random.default_rng(1)
     model = ft.train(text, {"reads": lossy(WORLDS["shop"](400, rng), LOSS, rng)})
@@ -77,7 +80,7 @@ def test_neither_batches_nor_snapshots_change_a_row(text: str) -> None:
     assert unlearned.delays == model.delays
 
 
-@pytest.mark.parametrize("text", [statement(LOSS), ALL_LOST])
+@pytest.mark.parametrize("text", [statement(LOSS), ALL_LOST, OPERATORS])
 def test_a_run_counts_what_training_counts(text: str) -> None:
     """Cell for cell, without ageing: of a history, and of what a run sees of the lanes after it."""
     rng = np.random.default_rng(1)
