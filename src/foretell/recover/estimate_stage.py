@@ -27,15 +27,13 @@ from foretell.machine.matches.results import EstimateColumns, ResultBatch
 from foretell.plan.lower.post_match import PositionSource, StepPosition
 from foretell.plan.result_schema import result_schema
 from foretell.records import record
+from foretell.recover.candidate_table import CandidateTable
 from foretell.recover.gap_scores import GapScores
 from foretell.recover.hidden_patterns import HiddenPattern, Role, Variant, all_lost_sets, variant_of
-from foretell.storage.recorded_values import FAR, indices, require, times
+from foretell.storage.recorded_values import require
 
 #: A variant is left out where its best probability, computed at some lengths, is less than so much of the threshold.
 _CERTAINLY_LESS = 0.9
-
-#: What an entry of a table of candidates takes.
-_ENTRY_BYTES = 300
 
 
 @record
@@ -50,14 +48,9 @@ class CandidateMatches:
         return CandidateMatches(self.results.filter(keep), self.positions[keep], self.likely[keep])
 
     @property
-    def names(self) -> list[bytes]:
-        """Equal where the events are."""
-        return [row.tobytes() for row in np.ascontiguousarray(self.positions)]
-
-    @property
-    def order(self) -> list[int]:
+    def places(self) -> Ints:
         """The place at which each is known: even at an event, odd between two."""
-        return [int(place) for place in self.results.order[:, 0]]
+        return self.results.order[:, 0]
 
 
 @record
@@ -98,7 +91,7 @@ class EstimateStage:
 
     @property
     def nbytes(self) -> int:
-        return _ENTRY_BYTES * sum(len(v.reported) + len(v.seen) for v in self._variants)
+        return sum(variant.known.nbytes for variant in self._variants)
 
     def process(self, results: Sequence[ResultBatch], now: int | float) -> list[ResultBatch]:
         found: dict[str, list[ResultBatch]] = {}
@@ -113,11 +106,11 @@ class EstimateStage:
             )
         ]
         for variant in self._variants:
-            variant.forget(now)
+            variant.known.forget(now)
         return estimates
 
     def state(self) -> Mapping[str, Any]:
-        return {"lost": self.lost, "variants": [variant.state() for variant in self._variants]}
+        return {"lost": self.lost, "variants": [variant.known.state() for variant in self._variants]}
 
     @property
     def lost(self) -> list[list[str]]:
@@ -127,12 +120,11 @@ class EstimateStage:
     def restore(self, state: Mapping[str, Any], positions: int) -> None:
         require(len(state["variants"]) == len(self._variants), "the estimates")
         for variant, recorded in zip(self._variants, state["variants"], strict=True):
-            variant.restore(recorded, positions)
+            variant.known.restore(recorded, positions)
 
 
 class _VariantEstimates:
-    """The estimates without some steps. `reported` has those that may be withdrawn, with the place at which they became
-    known; `seen` has candidates of which a lost step was seen, with the place. Both have the time until when."""
+    """The estimates without some steps; `known` has those that may be withdrawn."""
 
     def __init__(self, subscription: CheckedSubscription, variant: Variant) -> None:
         self.variant = variant
@@ -141,9 +133,7 @@ class _VariantEstimates:
         self._scores = GapScores(variant.scorer, variant.present)
         self._within = subscription.within
         self._unit = variant.scorer.unit
-        self.reported: dict[bytes, tuple[int, float]] = {}
-        self.seen: dict[bytes, tuple[int, float]] = {}
-        self._kept = 0
+        self.known = CandidateTable(len(variant.present))
 
     @cached_property
     def best(self) -> float:
@@ -195,40 +185,33 @@ class _VariantEstimates:
 
     def _note_seen(self, telling: Sequence[CandidateMatches]) -> None:
         for candidates in telling:
-            starts = candidates.results.start
-            for row, (name, place) in enumerate(zip(candidates.names, candidates.order, strict=True)):
-                if name not in self.seen or place < self.seen[name][0]:
-                    self.seen[name] = place, self._until(starts[row].item())
+            numbers = self.known.numbers(candidates.positions)
+            self.known.note_seen(numbers, candidates.places, self._until(candidates.results.start))
 
-    def _until(self, time: int | float) -> float:
-        """The time until when an estimate is still concerned."""
-        return math.inf if self._within is None else time + 2 * self._within
+    def _until(self, time: NDArray[Any]) -> Floats:
+        """The times until when estimates are still concerned."""
+        return time + (math.inf if self._within is None else 2.0 * self._within)
 
     def _reported(self, candidates: CandidateMatches) -> Iterator[ResultBatch]:
-        keep = np.ones(len(candidates.positions), np.bool_)
-        can_be_withdrawn = len(self.variant.patterns) > 1
-        if can_be_withdrawn:
-            ends = candidates.results.end
-            for row, (name, place) in enumerate(zip(candidates.names, candidates.order, strict=True)):
-                seen = self.seen.get(name)
-                keep[row] = seen is None or seen[0] > place
-                if keep[row]:
-                    self.reported[name] = place, self._until(ends[row].item())
-        candidates = candidates.only(keep)
-        certain = (
-            candidates.likely >= 1.0 if not self.variant.scorer.lost else np.zeros(len(candidates.likely), np.bool_)
-        )
+        if len(self.variant.patterns) > 1:
+            candidates = self._noted(candidates)
+        if self.variant.scorer.lost:
+            certain = np.zeros(len(candidates.likely), np.bool_)
+        else:
+            certain = candidates.likely >= 1.0
         for chosen, kind in ((certain, "match"), (~certain, "estimate")):
             if chosen.any():
                 yield self._as_own(candidates.only(chosen), kind)
 
+    def _noted(self, candidates: CandidateMatches) -> CandidateMatches:
+        """The candidates of which no lost step was seen before they are due; they may be withdrawn."""
+        numbers, places = self.known.numbers(candidates.positions), candidates.places
+        keep = self.known.seen[numbers] > places
+        self.known.note_reported(numbers[keep], places[keep], self._until(candidates.results.end[keep]))
+        return candidates.only(keep)
+
     def _withdrawn(self, candidates: CandidateMatches) -> Iterator[ResultBatch]:
-        keep = np.zeros(len(candidates.positions), np.bool_)
-        for row, (name, place) in enumerate(zip(candidates.names, candidates.order, strict=True)):
-            known = self.reported.get(name)
-            if known is not None and known[0] < place and self.seen[name][0] == place:
-                del self.reported[name]
-                keep[row] = True
+        keep = self.known.withdraw(self.known.numbers(candidates.positions), candidates.places)
         if keep.any():
             gone = candidates.only(keep)
             yield self._as_own(replace(gone, likely=np.zeros(len(gone.likely))), WITHDRAWN)
@@ -253,37 +236,3 @@ class _VariantEstimates:
             places=results.order,
             estimates=None if kind == "match" else EstimateColumns(candidates.likely, kind),
         )
-
-    # ── what can no longer matter, and snapshots ──
-
-    def forget(self, now: int | float) -> None:
-        """Drop what can no longer matter, now and then."""
-        size = len(self.reported) + len(self.seen)
-        if size < 2 * self._kept + 1024:
-            return
-        self.reported = {name: entry for name, entry in self.reported.items() if entry[1] >= now}
-        self.seen = {name: entry for name, entry in self.seen.items() if entry[1] >= now}
-        self._kept = len(self.reported) + len(self.seen)
-
-    def state(self) -> Mapping[str, Any]:
-        return {"reported": self._recorded(self.reported), "seen": self._recorded(self.seen)}
-
-    def _recorded(self, table: Mapping[bytes, tuple[int, float]]) -> Mapping[str, NDArray[Any]]:
-        positions = np.frombuffer(b"".join(table), np.int64).reshape(len(table), len(self.variant.present))
-        entries = list(table.values())
-        return {
-            "positions": positions,
-            "places": np.array([place for place, _ in entries], np.int64),
-            "until": np.array([until for _, until in entries], np.float64),
-        }
-
-    def restore(self, state: Mapping[str, Any], positions: int) -> None:
-        self.reported = self._restored(state["reported"], positions)
-        self.seen = self._restored(state["seen"], positions)
-
-    def _restored(self, recorded: Mapping[str, Any], stop: int) -> dict[bytes, tuple[int, float]]:
-        positions = indices(recorded["positions"], stop, "the estimates", (None, len(self.variant.present)))
-        places = indices(recorded["places"], FAR, "the estimates", (len(positions),))
-        until = times(recorded["until"], np.float64, (len(positions),), "the estimates")
-        rows = zip(positions, places.tolist(), until.tolist(), strict=True)
-        return {row.tobytes(): (place, time) for row, place, time in rows}

@@ -15,7 +15,7 @@ from scipy.interpolate import PchipInterpolator
 from foretell.arrays import Flags, Floats
 from foretell.events.delays.pattern_gaps import Gap, edge_probability, gap_probability
 from foretell.events.delays.scores import Score
-from foretell.language.estimate_scorer import EstimateScorer
+from foretell.language.estimate_scorer import ROUNDING, EstimateScorer
 
 #: Lengths that are computed one by one before a table is made.
 _FEW = 512
@@ -54,13 +54,16 @@ class GapScores:
             return np.ones(len(times))
         if not self._depends_on_length:
             return np.array([self._exact(row) for row in times])
-        likely = self._edges(self._rooms(times))
-        for number, score in enumerate(self._between):
-            likely = likely * score(times[:, number + 1] - times[:, number])
-        near = np.flatnonzero(np.abs(likely - self._scorer.losing.above) < _NEAR)
-        for row in near.tolist():
-            likely[row] = self._exact(times[row])
+        likely = self._product(times, exactly=False)
+        above = self._scorer.losing.above
+        if above > ROUNDING and (near := np.abs(likely - above) < _NEAR).any():
+            likely[near] = self._product(times[near], exactly=True)
         return likely
+
+    def _product(self, times: Floats, *, exactly: bool) -> Floats:
+        lengths = [self._rooms(times), *np.diff(times, axis=1).T]
+        factors = zip((self._edges, *self._between), lengths, strict=True)
+        return np.asarray(np.prod([score(length, exactly=exactly) for score, length in factors], axis=0))
 
     @property
     def best(self) -> float:
@@ -112,9 +115,11 @@ class _LengthScore:
         self._table: PchipInterpolator | None = None
         self._reach = (math.inf, -math.inf)
 
-    def __call__(self, lengths: Floats) -> Floats:
+    def __call__(self, lengths: Floats, *, exactly: bool = False) -> Floats:
+        if self._table is not None and not exactly:
+            return self._looked_up(lengths)
         different, which = np.unique(lengths, return_inverse=True)
-        return self._of(different)[which.ravel()]
+        return (self._each(different) if exactly else self._of(different))[which.ravel()]
 
     def best(self, longest: float) -> float:
         """The highest value up to a length."""
@@ -124,6 +129,9 @@ class _LengthScore:
     def _of(self, lengths: Floats) -> Floats:
         if not self.is_smooth or len(self._known) + len(lengths) <= _FEW:
             return self._each(lengths)
+        return self._looked_up(lengths)
+
+    def _looked_up(self, lengths: Floats) -> Floats:
         inner = (lengths > 0) & np.isfinite(lengths)
         likely = np.empty(len(lengths))
         likely[~inner] = self._each(lengths[~inner])
