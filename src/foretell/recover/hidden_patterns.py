@@ -22,8 +22,11 @@ from foretell.records import record
 #: More patterns would take long to plan and to run.
 MOST_PATTERNS = 500
 
+#: Begins names of ours: no name in a text has it.
+_OURS = "\0"
+
 #: The events of telling patterns that are not the candidate's.
-_SEEN, _AGAIN = "seen", "again"
+_SEEN, _AGAIN = f"{_OURS}seen", f"{_OURS}again"
 
 
 class Role(Enum):
@@ -103,7 +106,8 @@ class _PatternBuilder:
         self._whole, self._lost = scorer.subscription, scorer.lost
         self._reduced = without(self._whole, self._lost) if self._lost else self._whole
         self.present = tuple(step for step in self._whole.positive if step not in self._lost)
-        self._name = f"{self._whole.name} without {' and '.join(s for s in self._whole.positive if s in self._lost)}"
+        lost = " and ".join(s for s in self._whole.positive if s in self._lost)
+        self._name = f"{self._whole.name}{_OURS} without {lost}"
 
     def patterns(self) -> Iterator[HiddenPattern]:
         numbers = tuple(range(len(self.present)))
