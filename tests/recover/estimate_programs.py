@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
@@ -49,6 +49,7 @@ class EstimateProgram:
     text: str
     events: list[dict[str, Any]]
     model: dict[str, Any]
+    tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     @property
     def until(self) -> int:
@@ -88,6 +89,66 @@ def estimate_program(random: Random, most: int = 3) -> EstimateProgram:
         f"LOSING 0.{random.randint(1, 5)} OF {', '.join(lossy)} ABOVE {random.choice([0, 0.05, 0.2])};",
     ]
     return EstimateProgram(" ".join(filter(None, clauses)), _events(random), _model(steps, random))
+
+
+#: What AFTER MATCH may say; `a` is a step of all patterns.
+_AFTER = ["", "CONSUME", "SKIP PAST LAST", "SKIP TO NEXT", "SKIP TO FIRST a", "SKIP TO LAST b"]
+
+#: Conditions on steps that say more than which values they have.
+_RELATIVE = {
+    "b": ["prev.w <= w", "duration <= 4", "a.w <= w", "t(b) - t(a) <= 3", "count(b) = 1", "b.w >= 1", "w < :limit"],
+    "c": ["prev.w <= w", "duration >= 2", "sum(b.w) <= 3", "t(c) - t(b) < 5", "first(b).w <= w", "$j = w"],
+    "d": ["prev.w <> w", "w > c.w", "max(b.w) < 3", "$j = w"],
+    "n": ["prev.w <= w", "duration <= 4", "w >= a.w", "w > b.w"],
+}
+
+
+def wide_program(random: Random, most: int = 3) -> EstimateProgram:
+    """The same with everything else that statements have: AFTER MATCH, FOR EACH, conditions with `prev`, `duration`,
+    aggregates and variables that only lost steps bind, `;{θ}`, ties, and statements before and after it."""
+    names = list("abcd")[: random.randint(2, most)]
+    pattern, steps = _pattern(names, random)
+    if random.random() < 0.2:
+        pattern = pattern.replace(", b", random.choice([";{w >= 1} b", ";{v = 1 OR w > a.w} b", ";{prev.k = k} b"]))
+    within = random.choice([4, 6, 10, 10, None])
+    if within is None and pattern.endswith("!n"):
+        within = 6
+    table = random.random() < 0.2
+    conditions = {name: [f"v = {random.choice([i, i, 0, 1])}"] for i, name in enumerate(names)}
+    if "n" in steps:
+        conditions["n"] = [f"v = {random.choice([0, 1, 9])}"]
+    for name, found in conditions.items():
+        if name in _RELATIVE and random.random() < 0.5:
+            found.append(random.choice([c for c in _RELATIVE[name] if "b" in names and (table or ":" not in c)]))
+        if random.random() < 0.15:
+            found.append("k = $k")
+    lossy = random.sample(names, random.randint(1, len(names)))
+    lossy += ["n"] if "n" in steps and random.random() < 0.5 else []
+    defined = [f"{name} AS {' AND '.join(found)}" for name, found in conditions.items()]
+    after = random.choice(_AFTER)
+    source = "s" if random.random() < 0.8 else "h"
+    clauses = [
+        "SUBSCRIBE m",
+        "FOR EACH limits" if table else "",
+        f"FROM {source} {'PER l ' if random.random() < 0.3 else ''}MATCH {pattern}",
+        f"DEFINE {', '.join(defined)}",
+        "" if within is None else f"WITHIN {within}",
+        "HAVING duration <= 8" if random.random() < 0.15 else "",
+        f"AFTER MATCH {after}" if after else "",
+        random.choice(["", "", "RETURN a.w AS v, a.k AS k, duration AS w, count(b) AS l"]),
+        f"LOSING 0.{random.randint(1, 5)} OF {', '.join(lossy)} ABOVE {random.choice([0, 0.05, 0.2])};",
+    ]
+    texts = ["SUBSCRIBE h FROM s MATCH x RETURN x.v AS v, x.k AS k, x.w AS w, x.l AS l;"] if source == "h" else []
+    texts.append(" ".join(filter(None, clauses)))
+    if random.random() < 0.3:
+        policy = random.choice(["", "WITHIN 9 AFTER MATCH SKIP PAST LAST"])
+        texts.append(
+            f"SUBSCRIBE r FROM m{', s' if random.random() < 0.4 else ''} MATCH p {random.choice(',;')} q {policy};"
+        )
+        if random.random() < 0.4:
+            texts.append("SUBSCRIBE rr FROM r, m MATCH p+ , q WITHIN 6;")
+    rows = [{"id": number, "limit": number} for number in range(3)] if table else []
+    return EstimateProgram(" ".join(texts), _events(random), _model(steps, random), {"limits": rows} if table else {})
 
 
 def _pattern(names: list[str], random: Random) -> tuple[str, list[str]]:
