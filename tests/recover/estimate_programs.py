@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -50,13 +50,15 @@ class EstimateProgram:
     events: list[dict[str, Any]]
     model: dict[str, Any]
     tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    stream: str = "STREAM s (time INT, v INT, k INT, w INT, l INT) TIME time;"
+
+    @property
+    def program(self) -> str:
+        return f"{self.stream} {self.text}"
 
     @property
     def until(self) -> int:
         return int(self.events[-1]["time"]) + 30
-
-
-STREAM = "STREAM s (time INT, v INT, k INT, w INT, l INT) TIME time;"
 
 
 def estimate_program(random: Random, most: int = 3) -> EstimateProgram:
@@ -93,6 +95,9 @@ def estimate_program(random: Random, most: int = 3) -> EstimateProgram:
 
 #: What AFTER MATCH may say; `a` is a step of all patterns.
 _AFTER = ["", "CONSUME", "SKIP PAST LAST", "SKIP TO NEXT", "SKIP TO FIRST a", "SKIP TO LAST b"]
+
+#: With the names of events, in order, and with ties.
+_STREAMS = ["TIME time", "TIME time ID e", "TIME time ID e ORDER BY e", "TIME time ID e TIES SIMULTANEOUS"]
 
 #: Conditions on steps that say more than which values they have.
 _RELATIVE = {
@@ -148,7 +153,11 @@ def wide_program(random: Random, most: int = 3) -> EstimateProgram:
         if random.random() < 0.4:
             texts.append("SUBSCRIBE rr FROM r, m MATCH p+ , q WITHIN 6;")
     rows = [{"id": number, "limit": number} for number in range(3)] if table else []
-    return EstimateProgram(" ".join(texts), _events(random), _model(steps, random), {"limits": rows} if table else {})
+    tables = {"limits": rows} if table else {}
+    program = EstimateProgram(" ".join(texts), _events(random), _model(steps, random), tables)
+    return replace(
+        program, stream=program.stream.replace("l INT", "l INT, e INT").replace("TIME time", random.choice(_STREAMS))
+    )
 
 
 def _pattern(names: list[str], random: Random) -> tuple[str, list[str]]:
@@ -167,10 +176,10 @@ def _pattern(names: list[str], random: Random) -> tuple[str, list[str]]:
 
 def _events(random: Random) -> list[dict[str, Any]]:
     time, events = 0, []
-    for _ in range(random.randint(3, 14)):
+    for number in range(random.randint(3, 14)):
         time += random.choice([0, 1, 1, 1, 2, 4])
         values = {"v": random.choice([0, 1, 2, 3, 9]), "k": random.choice([1, 1, 2])}
-        events.append({"time": time, **values, "w": random.randint(0, 3), "l": random.choice([1, 2])})
+        events.append({"time": time, **values, "w": random.randint(0, 3), "l": random.choice([1, 2]), "e": number})
     return events
 
 

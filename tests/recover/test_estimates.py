@@ -20,7 +20,6 @@ from foretell.recover.hidden_patterns import all_lost_sets, variant_of
 from tests.recover.estimate_programs import (
     ESTIMATE_MODEL,
     ESTIMATES,
-    STREAM,
     EstimateProgram,
     estimate_events,
     estimate_program,
@@ -48,7 +47,7 @@ def rows(notifications: Iterable[Notification]) -> list[tuple[Any, ...]]:
 def run(program: EstimateProgram, engine: str) -> ft.Notifications:
     inputs: dict[str, object] = {"s": program.events}
     return ft.run(
-        STREAM + program.text,
+        program.program,
         inputs,
         engine=engine,
         tables=program.tables or None,
@@ -59,7 +58,7 @@ def run(program: EstimateProgram, engine: str) -> ft.Notifications:
 
 def push(program: EstimateProgram, random: Random) -> list[Notification]:
     """In batches of a few events, some of them after a snapshot was restored."""
-    engine = ft.Engine(STREAM + program.text, model=program.model, tables=program.tables or None)
+    engine = ft.Engine(program.program, model=program.model, tables=program.tables or None)
     found: list[Notification] = []
     first = 0
     while first < len(program.events):

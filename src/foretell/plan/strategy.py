@@ -299,7 +299,7 @@ def _choose_template(
     per_row = TemplateMode.EXECUTOR_PER_ROW
     if isinstance(subscription.pattern, tree.Silence):
         return Decision(per_row, "each row has its own clocks")
-    if subscription.hidden:
+    if subscription.hidden or subscription.tree.losing is not None:
         return Decision(per_row, "the estimates of each row are withdrawn apart")
     if observed:
         return Decision(per_row, "forecasts observe the runs of each row apart")

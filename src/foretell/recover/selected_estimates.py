@@ -131,7 +131,7 @@ class SelectedEstimates:
     def _events(self, variant: int, positions: Ints, lanes: Ints, buffer: EventBuffer) -> Iterator[MatchEvents]:
         """The events of matches of a variant, by their positions."""
         steps, rule = tuple(self._variants[variant].steps.tolist()), self._rule
-        ranks = buffer.times(positions) if self._by_time and len(positions) else positions
+        ranks = buffer.times(positions.ravel()).reshape(positions.shape) if self._by_time else positions
         to: list[int | float | None] = [None] * len(positions)
         if rule.skip_to is None or rule.skip_to in steps:
             to = ranks[:, -1 if rule.skip_to is None else steps.index(rule.skip_to)].tolist()
