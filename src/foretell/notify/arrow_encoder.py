@@ -59,7 +59,7 @@ class _Encoder:
         if results.probability is not None:
             columns["probability"] = arrow_of(self._of_each(results.probability))
         rows = self._match_rows() if self._row is None else None
-        if results.estimates is not None:
+        if results.estimates is not None and results.intervals is None and results.id is None:
             columns["id"] = self._estimate_ids()
         elif rows is None and (results.intervals is not None or results.id is not None):
             columns["id"] = self._ids()
