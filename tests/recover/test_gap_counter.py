@@ -32,28 +32,21 @@ def calibration(happened: pa.Table, found: Iterable[ft.Notification]) -> float:
     """The mean distance between what is said and what is true, over 20 bins of what is said."""
     found = list(found)
     said = np.array([n.probability for n in found])
-    true = np.array([not any_y(happened, n) for n in found])
+    times = times_of_y(happened)
+    true = np.array([not any(n.start < t < n.end for t in times.get((n.key or {})["lane"], ())) for n in found])
     place = np.minimum((said * 20).astype(int), 19)
     number = np.bincount(place, minlength=20)
     distance = np.abs(np.bincount(place, said, 20) - np.bincount(place, true, 20))
     return float(distance.sum() / number.sum())
 
 
-def any_y(happened: pa.Table, estimate: ft.Notification) -> bool:
-    key = id(happened)
-    if key not in _times:
-        _times.clear()
-        _times[key] = {}
-        kinds, lanes, times = (happened.column(c).to_numpy(zero_copy_only=False) for c in ("kind", "lane", "time"))
-        for lane, time in zip(lanes[kinds == "y"], times[kinds == "y"], strict=True):
-            _times[key].setdefault(int(lane), []).append(float(time))
-    assert estimate.key is not None
-    lane = estimate.key["lane"]
-    assert isinstance(lane, int)
-    return any(estimate.start < time < estimate.end for time in _times[key].get(lane, ()))
-
-
-_times: dict[int, dict[int, list[float]]] = {}
+def times_of_y(happened: pa.Table) -> dict[object, list[float]]:
+    """The times of y in each lane."""
+    times: dict[object, list[float]] = {}
+    kinds, lanes, all_times = (happened.column(c).to_numpy(zero_copy_only=False) for c in ("kind", "lane", "time"))
+    for lane, time in zip(lanes[kinds == "y"].tolist(), all_times[kinds == "y"].tolist(), strict=True):
+        times.setdefault(lane, []).append(time)
+    return times
 
 
 @pytest.mark.parametrize(("world", "complete"), [("shop", False), ("several reads", False), ("independent end", True)])

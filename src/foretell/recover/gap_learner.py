@@ -21,7 +21,7 @@ from foretell.records import record
 from foretell.recover.gap_counter import possible_gaps
 from foretell.recover.gap_drift import GapDrift
 from foretell.recover.gap_patterns import gap_patterns
-from foretell.recover.gap_tally import GapTally, unit_of
+from foretell.recover.gap_tally import GapTally, by_statement, unit_of
 from foretell.storage.recorded_values import FAR, array, require, whole
 
 #: The most events of a stretch, and the least stretches in a half-life.
@@ -77,10 +77,9 @@ class GapLearner:
     def nbytes(self) -> int:
         return sum(gap.tally.nbytes for gap in self.gaps.values())
 
-    def add(self, found: Mapping[str, Sequence[ResultBatch]]) -> None:
+    def add(self, results: Iterable[ResultBatch]) -> None:
         """Count the gaps that have ended in a batch."""
-        if self.learning is None:
-            return
+        found = by_statement(results)
         for gap in self.gaps.values():
             for stretch, counts in gap.tally.gaps(found, self.stride):
                 known = gap.waiting.get(stretch)
@@ -120,11 +119,11 @@ class GapLearner:
     def state(self) -> list[Mapping[str, Any]]:
         return [{"ends": [*ends], "hidden": [*gap.counts.hidden], **gap.state()} for ends, gap in self.gaps.items()]
 
-    def restore(self, state: Sequence[Mapping[str, Any]]) -> None:
+    def restore(self, state: Sequence[Mapping[str, Any]], positions: int) -> None:
         """Continue from a snapshot; where a model was given for it, with the counts of that."""
         require(len(state) == len(self.gaps), "the gaps")
         for gap, recorded in zip(self.gaps.values(), state, strict=True):
-            gap.restore(recorded, afresh=self.learning is not None and self.learning.afresh)
+            gap.restore(recorded, positions, afresh=self.learning is not None and self.learning.afresh)
         self._renew({ends: gap.counts for ends, gap in self.gaps.items()})
 
 
@@ -173,15 +172,15 @@ class _LearnedGap:
 
     def state(self) -> Mapping[str, Any]:
         return {
-            "near": self.tally.state(),
+            "tally": self.tally.state(),
             "counts": _recorded(self.counts),
             "stretch": self.stretch,
             "waiting": [[number, _recorded(counts)] for number, counts in self.waiting.items()],
             "drift": self.drift.state(),
         }
 
-    def restore(self, state: Mapping[str, Any], *, afresh: bool) -> None:
-        self.tally.restore(state["near"])
+    def restore(self, state: Mapping[str, Any], positions: int, *, afresh: bool) -> None:
+        self.tally.restore(state["tally"], positions)
         self.stretch = whole(state["stretch"], "the gaps")
         waiting = {whole(number, "the gaps"): self._restored(counts) for number, counts in state["waiting"]}
         if not afresh:

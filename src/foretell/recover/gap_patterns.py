@@ -49,7 +49,7 @@ class GapPatterns:
 
 
 def gap_patterns(subscription: CheckedSubscription, ends: GapEnds, hidden: Sequence[str]) -> GapPatterns:
-    builder = _PatternBuilder(subscription, ends)
+    builder = _GapPatternBuilder(subscription, ends)
     steps = [h for h in hidden if h in subscription.steps]
     passed = next((h for h in hidden if h not in subscription.steps), None)
     numbers = range(MOST_PASSED + 1 if passed is not None else 1)
@@ -63,7 +63,7 @@ def gap_patterns(subscription: CheckedSubscription, ends: GapEnds, hidden: Seque
     )
 
 
-class _PatternBuilder:
+class _GapPatternBuilder:
     def __init__(self, subscription: CheckedSubscription, ends: GapEnds) -> None:
         self._subscription, self._ends = subscription, ends
         self._known = [step for step in ends if step is not None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from foretell.language.checked import CheckedSubscription
 from foretell.machine.matches.results import ResultBatch
 from foretell.records import record
 from foretell.recover.gap_patterns import GapPatterns
-from foretell.storage.recorded_values import FAR, indices
+from foretell.storage.recorded_values import array, require, require_range
 
 #: What an event near another one takes while the window of that goes on.
 _NEAR_BYTES = 32
@@ -128,14 +128,23 @@ class GapTally:
 
     # ── snapshots ──
 
-    def state(self) -> Ints:
-        return self._near
+    def state(self) -> Mapping[str, Any]:
+        return {"near": self._near, "rows": [*self._rows]}
 
-    def restore(self, state: Any) -> None:
-        near = indices(state, FAR, "the events near gaps", (None, 4))
-        for column, stop in ((1, len(self._rows)), (2, len(self.patterns.hidden)), (3, BINS)):
-            indices(near[:, column].copy(), stop, "the events near gaps")
-        self._near = near
+    def restore(self, state: Mapping[str, Any], positions: int) -> None:
+        rows = {row_id: number for number, row_id in enumerate(state["rows"])}
+        require(len(rows) == len(state["rows"]), "the events near gaps")
+        near: Ints = array(state["near"], np.int64, (None, 4), "the events near gaps")
+        for column, stop in enumerate((positions, len(rows), len(self.patterns.hidden), BINS)):
+            require_range(near[:, column], stop, "the events near gaps")
+        self._rows, self._near = rows, near
+
+
+def by_statement(results: Iterable[ResultBatch]) -> dict[str, list[ResultBatch]]:
+    found: dict[str, list[ResultBatch]] = {}
+    for result in results:
+        found.setdefault(result.schema.name, []).append(result)
+    return found
 
 
 def unit_of(subscription: CheckedSubscription) -> int:

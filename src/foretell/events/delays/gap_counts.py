@@ -114,8 +114,8 @@ class GapCounts:
     def merged(self, other: GapCounts) -> GapCounts:
         """The counts of both, with the greater of the losses."""
         loss = tuple(map(max, self.loss, other.loss))
-        one, two = self.thinned(loss), other.thinned(loss)
-        return GapCounts(self.hidden, loss, _sum(one.counts, two.counts), _sum(one.held, two.held))
+        mine, added = self.thinned(loss), other.thinned(loss)
+        return GapCounts(self.hidden, loss, _sum(mine.counts, added.counts), _sum(mine.held, added.held))
 
     def thinned(self, loss: Sequence[float]) -> GapCounts:
         """The expected counts of a history that lost as much, which is no less than this one."""
