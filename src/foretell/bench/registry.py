@@ -16,14 +16,26 @@ from foretell.language.parser import parse
 from foretell.notify.files import standard_output, writing_to
 
 
-def bench(name: str | None, *, as_json: bool, quick: bool = False, output: Path | None = None) -> None:
-    """`quick` and `output`, a folder for pictures, are for the benchmarks that draw curves."""
+def bench(
+    name: str | None,
+    *,
+    as_json: bool,
+    quick: bool = False,
+    output: Path | None = None,
+    events: int | None = None,
+    cluster: bool = False,
+) -> None:
+    """`quick` and `output`, a folder for pictures, are for the benchmarks that draw curves; `events`, how many, and
+    `cluster`, a stand-alone one besides, for Spark."""
     if name is not None and name not in BENCHES:
         raise InputError("unknown-bench", f"there is no benchmark '{name}'", hint=suggestion(name, BENCHES))
     if (quick or output is not None) and name not in _DRAWING:
         raise InputError("unknown-option", "only the benchmarks 'growth' and 'forecast' take --quick and --output")
+    if (events is not None or cluster) and name != "spark":
+        raise InputError("unknown-option", "only the benchmark 'spark' takes --events and --cluster")
     drawing = {bench: partial(function, quick, output) for bench, function in _DRAWING.items()}
-    benches: dict[str, Callable[[], Iterator[BenchResult]]] = {**BENCHES, **drawing}
+    spark = {"spark": partial(_spark, events, cluster)}
+    benches: dict[str, Callable[[], Iterator[BenchResult]]] = {**BENCHES, **drawing, **spark}
     stream = standard_output()
     with writing_to(stream):
         for bench in benches if name is None else (name,):
@@ -102,10 +114,10 @@ def _forecast(quick: bool = False, output: Path | None = None) -> Iterator[Bench
     return PAGE.drawn(measure.measure(quick), output)
 
 
-def _spark() -> Iterator[BenchResult]:
+def _spark(events: int | None = None, cluster: bool = False) -> Iterator[BenchResult]:
     from foretell.bench.spark import batch, streaming
 
-    yield from batch.measure()
+    yield from batch.measure(batch.EVENTS if events is None else events, cluster=cluster)
     yield from streaming.measure()
 
 
