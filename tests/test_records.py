@@ -107,9 +107,9 @@ def _records() -> Iterator[Any]:
         if "spark" in module.name or module.name.endswith("__main__"):
             continue
         for value in vars(import_module(module.name)).values():
-            if isinstance(value, type) and value.__module__ == module.name and is_dataclass(value):
-                if value.__repr__ is records._repr and "__init__" in vars(value):
-                    yield value
+            is_own = isinstance(value, type) and value.__module__ == module.name and "__init__" in vars(value)
+            if is_own and is_dataclass(value) and value.__repr__ is records._repr:
+                yield value
 
 
 def test_constructors_are_those_of_dataclasses() -> None:

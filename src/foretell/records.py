@@ -1,9 +1,9 @@
 """Records: frozen dataclasses that are quick to make, the classes and their objects.
 
 `dataclasses` writes six functions for each frozen class and compiles them when the module is loaded: half a millisecond
-for each of the 300 classes of a start. Records share their functions but for the constructor, which `dataclasses` writes
-when the first object is made. Otherwise a record is a dataclass: it has fields, `replace` works, equal ones have equal
-hashes.
+for each of the 300 classes of a start. Records share their functions but for the constructor, which `dataclasses`
+writes when the first object is made. Otherwise a record is a dataclass: it has fields, `replace` works, equal ones have
+equal hashes.
 
 Type checkers refuse to set a field of a record. A frozen dataclass refuses it at run time too, and pays for that: its
 fields are set one by one through `object.__setattr__`, which takes three times as long.
@@ -22,9 +22,7 @@ Record = TypeVar("Record")
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def record(cls: type[Record]) -> type[Record]:
     """A dataclass whose fields nobody sets."""
-    cls.__doc__ = (
-        cls.__doc__ or cls.__name__
-    )  # else `dataclasses` formats a signature, which takes longer than all else
+    cls.__doc__ = cls.__doc__ or cls.__name__  # `dataclasses` would format a signature, which takes long
     made: Any = dataclass(init=False, repr=False, eq=False)(cls)
     own = made.__dict__
     if "__init__" not in own:

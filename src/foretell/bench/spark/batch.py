@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from foretell.arguments.input_settings import InputSettings
 from foretell.arguments.streams import declaration_of
-from foretell.bench.engine import WORKLOADS
+from foretell.bench.engine import STREAM, WORKLOADS
 from foretell.bench.processes import processor_seconds
 from foretell.bench.result import BenchResult
 from foretell.bench.spark.baselines import events_read, events_shuffled, notifications_sorted
@@ -47,7 +47,7 @@ _BASELINES = {"read only": events_read, "read and shuffle": events_shuffled}
 _CASES = (*_BASELINES, "w1", "w2", "w3")
 _SHUFFLED = "read and shuffle"
 _Conf: TypeAlias = dict[str, str | int | float | bool]
-_TEXTS = {workload.name: workload.text for workload in WORKLOADS}
+_TEXTS = {workload.name: STREAM + workload.text for workload in WORKLOADS}
 
 
 def measure(events: int = EVENTS, *, cluster: bool = False) -> Iterator[BenchResult]:
@@ -173,7 +173,7 @@ def _run(case: str, folder: str) -> tuple[float, int]:
 @cache
 def _job(text: str, folder: str) -> BatchJob:
     program = parse(text)
-    declaration = declaration_of(program, "ticks", InputSettings({"ticks": "ts"}))
+    declaration = declaration_of(program, "ticks", InputSettings())
     return BatchJob(program, {"ticks": folder}, {"ticks": declaration}, {}, None)
 
 
