@@ -17,13 +17,15 @@ from foretell.notify.files import standard_output, writing_to
 
 
 def bench(name: str | None, *, as_json: bool, quick: bool = False, output: Path | None = None) -> None:
-    """`quick` and `output`, a folder for pictures, are for the benchmarks that draw curves."""
+    """`quick` is for the benchmarks that can be short, `output`, a folder for pictures, for those that draw curves."""
     if name is not None and name not in BENCHES:
         raise InputError("unknown-bench", f"there is no benchmark '{name}'", hint=suggestion(name, BENCHES))
-    if (quick or output is not None) and name not in _DRAWING:
-        raise InputError("unknown-option", "only the benchmarks 'growth' and 'forecast' take --quick and --output")
+    for option, given, takers in (("--quick", quick, _SHORTENED), ("--output", output is not None, _DRAWING)):
+        if given and name not in takers:
+            raise InputError("unknown-option", f"only the benchmarks {', '.join(takers)} take {option}")
+    short = {bench: partial(function, quick) for bench, function in _SHORTENED.items()}
     drawing = {bench: partial(function, quick, output) for bench, function in _DRAWING.items()}
-    benches: dict[str, Callable[[], Iterator[BenchResult]]] = {**BENCHES, **drawing}
+    benches: dict[str, Callable[[], Iterator[BenchResult]]] = {**BENCHES, **short, **drawing}
     stream = standard_output()
     with writing_to(stream):
         for bench in benches if name is None else (name,):
@@ -102,6 +104,12 @@ def _forecast(quick: bool = False, output: Path | None = None) -> Iterator[Bench
     return PAGE.drawn(measure.measure(quick), output)
 
 
+def _recover(quick: bool = False) -> Iterator[BenchResult]:
+    from foretell.bench.recover.throughput import throughput
+
+    return throughput(quick)
+
+
 def _spark() -> Iterator[BenchResult]:
     from foretell.bench.spark import batch, streaming
 
@@ -110,6 +118,7 @@ def _spark() -> Iterator[BenchResult]:
 
 
 _DRAWING = {"growth": _growth, "forecast": _forecast}
+_SHORTENED: Mapping[str, Callable[[bool], Iterator[BenchResult]]] = {**_DRAWING, "recover": _recover}
 BENCHES: Mapping[str, Callable[[], Iterator[BenchResult]]] = {
     "language": _language,
     "plan": _plan,
@@ -117,5 +126,6 @@ BENCHES: Mapping[str, Callable[[], Iterator[BenchResult]]] = {
     "read": _read,
     "command": _command,
     "spark": _spark,
+    "recover": _recover,
     **_DRAWING,
 }

@@ -420,7 +420,7 @@ def bench_command(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="growth, forecast: short curves, to check that it works.")
+        bool, typer.Option("--quick", help="growth, forecast, recover: a short run, to check that it works.")
     ] = False,
     output: Annotated[
         Path | None, typer.Option(metavar="DIR", help="growth, forecast: write NAME.html and figures to this folder.")
