@@ -229,7 +229,7 @@ def _texts_of_lanes(column: Column, lanes: Ints, strings: Texts) -> ArrowArray:
 
 
 def _indexed_texts(which: Ints, nulls: Flags | None, codes: Ints, strings: Texts) -> ArrowArray:
-    texts = arrow_of_values([strings.text(code) for code in codes.tolist()], Type.STRING)
+    texts = strings.array(codes)
     if isinstance(texts, pa.ChunkedArray):
         raise pa.ArrowCapacityError("more texts than a column can hold")
     return pa.DictionaryArray.from_arrays(arrow_of(which.astype(np.int32), nulls=nulls), texts)

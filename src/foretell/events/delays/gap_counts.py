@@ -23,6 +23,7 @@ import numpy as np
 
 from foretell.arrays import Floats, Ints
 from foretell.errors import InputError
+from foretell.events.delays.gap_smoothing import bells, enough_gaps
 from foretell.records import record
 
 #: Lengths are counted in so many bins for each factor of ten; the first has those of 0, too.
@@ -42,15 +43,18 @@ MOST_LOSS = 0.999
 #: Less than so much of a gap weighs nothing.
 _NOTHING = 1e-6
 
-#: A probability is the mean over neighbouring bins that have so many gaps, if there are so many.
-_ENOUGH = 400.0
-
 
 def bin_of(length: Floats) -> Ints:
     """The bin of each length."""
     with np.errstate(divide="ignore"):
         place = np.floor((np.log10(length) - _FIRST) * BINS_PER_DECADE)
     return np.asarray(np.clip(np.nan_to_num(place, neginf=0), 0, BINS - 1), np.int64)
+
+
+def _places(lengths: Floats) -> Floats:
+    """The place of each length among the middles of the bins."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(lengths > 0, (np.log10(lengths) - _FIRST) * BINS_PER_DECADE - 0.5, 0.0)
 
 
 Key = TypeVar("Key")
@@ -145,10 +149,14 @@ class GapCounts:
         for missing in chain.from_iterable(combinations(required, size) for size in range(len(required) + 1)):
             without = [0.0 if place in missing else z for place, z in enumerate(absent)]
             likely += (-1) ** len(missing) * self._factors(without)
+        cells, of_all = np.stack([*self.counts.values()]), self._factors(losses)
+        choice = (tuple(wanted), tuple(losses))
+        if choice not in self._enough:
+            self._enough[choice] = enough_gaps(cells, likely, of_all)
         # The sums are those of each length alone, to the last digit, whatever the others are.
-        weights = self._weights(lengths)
-        near = np.einsum("lb,kb->lk", weights, np.stack([*self.counts.values()]))
-        unseen = np.einsum("lk,k->l", near, self._factors(losses))
+        weights = bells(_places(lengths), self.totals, self._enough[choice])
+        near = np.einsum("lb,kb->lk", weights, cells)
+        unseen = np.einsum("lk,k->l", near, of_all)
         with np.errstate(divide="ignore", invalid="ignore"):
             found = np.clip(np.einsum("lk,k->l", near, likely) / unseen, 0.0, 1.0)
         for place in required:
@@ -167,19 +175,10 @@ class GapCounts:
         bases = [1 + (z - 1) / (1 - loss) for z, loss in zip(values, self.loss, strict=True)]
         return np.array([math.prod(b**m for b, m in zip(bases, key, strict=True)) for key in self.counts])
 
-    def _weights(self, lengths: Floats) -> Floats:
-        """The weights of the bins: a bell around each length, as wide as it takes to have enough gaps."""
-        with np.errstate(divide="ignore"):
-            at = np.where(lengths > 0, (np.log10(lengths) - _FIRST) * BINS_PER_DECADE - 0.5, 0.0)
-        squares = np.asarray((np.arange(BINS) - at[:, None]) ** 2, np.float64)
-        weights, few, width = np.empty_like(squares), np.arange(len(lengths)), 0.5
-        while len(few):
-            weights[few] = np.exp(squares[few] / (-2 * width**2))
-            few = few[np.einsum("lb,b->l", weights[few], self.totals) < _ENOUGH]
-            if width > BINS:
-                break
-            width *= 1.5
-        return weights
+    @cached_property
+    def _enough(self) -> dict[tuple[tuple[bool, ...], tuple[float, ...]], float]:
+        """How many gaps to take means over, by what is wanted and the losses."""
+        return {}
 
     @cached_property
     def totals(self) -> Floats:
