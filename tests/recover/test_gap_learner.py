@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 import foretell as ft
 from foretell.bench.workloads.lossy_worlds import WORLDS, lossy, polled, statement
 from foretell.events.delays.delay_model import DelayModel
+from foretell.events.delays.gap_counts import BINS, GapCounts
 from foretell.recover.gap_drift import BLOCKS, compared
 from tests.recover.test_gap_counter import calibration, calibration_error
 
@@ -98,16 +100,23 @@ def test_a_complete_history_goes_on_with_a_lossy_stream() -> None:
     text = statement(LOSS)
     model = ft.train(text, {"reads": WORLDS["shop"](500, rng)}, learning=ft.Learning(complete=True))
     counts = gaps_of(model).gaps["x", "z"]
-    lengths = np.array([10.0, 100.0, 300.0])
     thinned = counts.thinned([LOSS])
     assert thinned.loss == (LOSS,)
     assert thinned.totals == pytest.approx(counts.totals)
-    assert thinned.probabilities(lengths, [False], [LOSS]) == pytest.approx(
-        counts.probabilities(lengths, [False], [LOSS]), rel=1e-9
-    )
+    lengths = np.array([10.0, 100.0, 300.0])
+    for wanted in ([False], [True]):
+        alike = (gaps.probabilities(lengths, wanted, [LOSS]) for gaps in (_of_one_bin(thinned), _of_one_bin(counts)))
+        assert next(alike) == pytest.approx(next(alike), rel=1e-9)
     events = lossy(WORLDS["shop"](100, rng), LOSS, rng)
     _, learned = pushed(text, model, events, ft.Learning(half_life=math.inf), 1_000)
     assert gaps_of(learned).gaps["x", "z"].totals.sum() > counts.totals.sum()
+
+
+def _of_one_bin(counts: GapCounts) -> GapCounts:
+    """The same with all gaps of one length: then there is nothing to smooth."""
+    return replace(
+        counts, counts={key: np.where(np.arange(BINS) == 60, b.sum(), 0.0) for key, b in counts.counts.items()}
+    )
 
 
 def test_a_reader_whose_period_changed() -> None:

@@ -15,6 +15,9 @@ from foretell.arrays import Floats
 #: The fewest gaps that a mean is taken of, if there are so many; the next choices are twice as many each.
 FEWEST = 25.0
 
+#: Sums of weights that are less are rounding.
+_NOTHING = 1e-12
+
 #: The widths of bells, in bins: the narrowest, and by how much each is wider than the one before.
 _NARROWEST, _WIDER = 0.5, 1.5
 
@@ -44,7 +47,9 @@ def enough_gaps(cells: Floats, wanted: Floats, unseen: Floats) -> float:
     totals = cells.sum(axis=0)
     choices = FEWEST * 2.0 ** np.arange(1 + max(0, int(np.ceil(np.log2(totals.sum() / FEWEST)))))
     places = np.flatnonzero(totals)
-    misses = [_miss(cells[:, places], wanted, unseen, bells(places, totals, n)[:, places]) for n in choices]
+    misses = [
+        _miss(cells[:, places], wanted, unseen, bells(places.astype(np.float64), totals, n)[:, places]) for n in choices
+    ]
     best = len(choices) - 1 - int(np.argmin(misses[::-1]))  # of equal ones the smoothest
     return float(choices[best])
 
@@ -54,5 +59,5 @@ def _miss(cells: Floats, wanted: Floats, unseen: Floats, weights: Floats) -> flo
     own = np.diagonal(weights)
     above = np.maximum(0.0, weights @ (wanted @ cells) - own * wanted[:, None])
     below = weights @ (unseen @ cells) - own * unseen[:, None]
-    quotient = np.clip(np.divide(above, below, out=np.zeros_like(above), where=below > 0), 0.0, 1.0)
+    quotient = np.clip(np.divide(above, below, out=np.zeros_like(above), where=below > _NOTHING), 0.0, 1.0)
     return float(np.sum(cells * (quotient**2 * unseen[:, None] - 2 * quotient * wanted[:, None])))
