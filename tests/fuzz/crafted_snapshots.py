@@ -106,6 +106,12 @@ def _batches(count: int, first: int, seed: int, rows: int = 4) -> Pushes:
     return made
 
 
+def _delays(text: str) -> dict[str, object]:
+    """Delays and counts of gaps, which the engine goes on learning."""
+    history = [row for stream, rows in _batches(25, 0, 1) for row in rows if stream == "s"]
+    return {**DELAYS, **ft.train(STREAMS + text, {"s": history}).delays["m"]}
+
+
 @cache
 def _original(which: int) -> Original:
     """A snapshot of statements. It is restored and run once, so that all kernels are compiled."""
@@ -115,7 +121,7 @@ def _original(which: int) -> Original:
     else:
         after = _batches(4, 25, 0, rows=10)
         tables = {"limits": LIMITS} if "limits" in text else {}
-        model = {"subscriptions": {"m": DELAYS}} if "LOSING" in text else None
+        model = {"subscriptions": {"m": _delays(text)}} if "LOSING" in text else None
         engine = ft.Engine(STREAMS + text, tables=tables, learning=ft.Learning(enough=1), model=model)
         for stream, rows in _batches(25, 0, len(text)):
             engine.push(stream, rows)
