@@ -26,14 +26,12 @@ from foretell.machine.matches.event_chains import Gaps
 from foretell.machine.matches.results import EstimateColumns, ResultBatch
 from foretell.plan.lower.post_match import PositionSource, StepPosition
 from foretell.plan.result_schema import result_schema
+from foretell.plan.strategy import Decision, runs_without
 from foretell.records import record
 from foretell.recover.candidate_table import CandidateTable
-from foretell.recover.gap_scores import GapScores
-from foretell.recover.hidden_patterns import HiddenPattern, Role, Variant, all_lost_sets, variant_of
+from foretell.recover.gap_scores import CERTAINLY_LESS, GapScores
+from foretell.recover.hidden_patterns import HiddenPattern, Role, Variant, all_lost_sets, narrowed, variant_of
 from foretell.storage.recorded_values import require
-
-#: A variant is left out where its best probability, computed at some lengths, is less than so much of the threshold.
-_CERTAINLY_LESS = 0.9
 
 
 @record
@@ -74,7 +72,7 @@ class EstimateStage:
         self._variants: list[_VariantEstimates] = []
         for steps in all_lost_sets(subscription) if lost is None else lost:
             variant = _VariantEstimates(subscription, variant_of(subscription, steps, model))
-            if lost is None and steps and variant.best < variant.variant.scorer.losing.above * _CERTAINLY_LESS:
+            if lost is None and steps and not variant.runs.value:
                 self.pruned.append(PrunedVariant(variant.variant, variant.best))
             else:
                 self._variants.append(variant)
@@ -127,10 +125,10 @@ class _VariantEstimates:
     """The estimates without some steps; `known` has those that may be withdrawn."""
 
     def __init__(self, subscription: CheckedSubscription, variant: Variant) -> None:
-        self.variant = variant
+        self._scores = GapScores(variant.scorer, variant.present)
+        self.variant = narrowed(variant, self._scores.longest)
         self._schema = result_schema(subscription)
         self._steps = np.array([subscription.positive.index(step) for step in variant.present], np.int64)
-        self._scores = GapScores(variant.scorer, variant.present)
         self._within = subscription.within
         self._unit = variant.scorer.unit
         self.known = CandidateTable(len(variant.present))
@@ -138,6 +136,11 @@ class _VariantEstimates:
     @cached_property
     def best(self) -> float:
         return self._scores.best
+
+    @property
+    def runs(self) -> Decision[bool]:
+        """Whether a match may be probable enough. The best probability is computed at some lengths."""
+        return runs_without(self.best, self.variant.scorer.losing.above * CERTAINLY_LESS)
 
     def process(self, found: Sequence[tuple[HiddenPattern, ResultBatch]]) -> Iterator[ResultBatch]:
         telling = [self._telling(p, results) for p, results in found if p.role is not Role.CANDIDATE]
