@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any
 
@@ -20,7 +20,6 @@ from foretell.recover.hidden_patterns import all_lost_sets, variant_of
 from tests.recover.estimate_programs import (
     ESTIMATE_MODEL,
     ESTIMATES,
-    STREAM,
     EstimateProgram,
     estimate_events,
     estimate_program,
@@ -31,19 +30,36 @@ from tests.recover.estimate_programs import (
 def rows(notifications: Iterable[Notification]) -> list[tuple[Any, ...]]:
     """Probabilities of tables are not those of the integrals to the last digit."""
     return sorted(
-        (n.kind, n.start, n.end, round(n.probability, 4), str(n.id), str(n.events), str(n.key), str(n.bindings))
+        (
+            n.subscription,
+            n.kind,
+            n.start,
+            n.end,
+            round(n.probability, 4),
+            str(n.id),
+            str(n.events),
+            str(n.key),
+            str(n.bindings),
+        )
         for n in notifications
     )
 
 
 def run(program: EstimateProgram, engine: str) -> ft.Notifications:
     inputs: dict[str, object] = {"s": program.events}
-    return ft.run(program.text, inputs, engine=engine, time="time", model=program.model, until=program.until)
+    return ft.run(
+        program.program,
+        inputs,
+        engine=engine,
+        tables=program.tables or None,
+        model=program.model,
+        until=program.until,
+    )
 
 
 def push(program: EstimateProgram, random: Random) -> list[Notification]:
     """In batches of a few events, some of them after a snapshot was restored."""
-    engine = ft.Engine(STREAM + program.text, model=program.model)
+    engine = ft.Engine(program.program, model=program.model, tables=program.tables or None)
     found: list[Notification] = []
     first = 0
     while first < len(program.events):
@@ -55,14 +71,16 @@ def push(program: EstimateProgram, random: Random) -> list[Notification]:
     return [*found, *engine.advance(program.until)]
 
 
-def agrees(seeds: Iterable[int], most: int) -> Counter[str]:
+def agrees(
+    seeds: Iterable[int], most: int, made: Callable[[Random, int], EstimateProgram] = estimate_program
+) -> Counter[str]:
     kinds: Counter[str] = Counter()
     for seed in seeds:
-        program = estimate_program(Random(seed), most)
+        program = made(Random(seed), most)
         expected = rows(run(program, "reference"))
         assert rows(run(program, "embedded")) == expected, (seed, program)
         assert rows(push(program, Random(seed))) == expected, (seed, program)
-        kinds.update(row[0] for row in expected)
+        kinds.update(row[1] for row in expected)
     return kinds
 
 
@@ -140,7 +158,8 @@ def test_windows_are_as_short_as_the_threshold_permits(pattern: str, model: dict
         found = ft.run(at_least, {"s": events}, model=model, until=3_000, engine="embedded")
         likely = {n.id for n in found if n.kind == "estimate" and n.probability >= above}
         kept[least] = [(n.kind, n.id) for n in found if n.id in likely]
-    assert windows[above] != windows[0.0]
+    lasting = EstimateStage(checked(at_least), delays, instants=False).statements
+    assert windows[above] != windows[0.0] == [statement.within for statement in lasting]
     assert kept[above] == kept[0.0]
     assert kept[above]
 

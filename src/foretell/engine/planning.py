@@ -53,7 +53,8 @@ def extend_runtime(
 ) -> None:
     """Compile one more statement, and run it from the next event on. One that is not compiled changes nothing."""
     compiler = PlanCompiler(runtime.strings.constant, runtime.observers, runtime.ledger.limits.edges)
-    statements, stages = _with_hidden([statement], delays)
+    others = [other.name for other in runtime.plan.statements]
+    statements, stages = _with_hidden([statement], delays, others=others)
     plan = compiler.extend(runtime.plan, statements, _types(tables))
     runtime.extend(plan, [s.name for s in statements], tables, stages)
 
@@ -70,21 +71,27 @@ def restore_runtime(
     """The runtime that a snapshot describes, with the plan that the snapshot records."""
     strings = strings_of(state)
     compiler = PlanCompiler(strings.constant, observers, (limits or Limits()).edges)
-    statements, stages = _with_hidden(program.statements, delays, state.get("stages"))
+    recorded = {name: stage for group in state["fed"] for name, stage in group.get("stages", {}).items()}
+    statements, stages = _with_hidden(program.statements, delays, recorded)
     plan = compiler.restore(replace(program, statements=statements), records(state), recheck, _types(tables))
     return MatchRuntime.restore(state, plan, strings, tables, limits, observers, stages)
 
 
 def _with_hidden(
-    statements: Iterable[CheckedStatement], delays: Delays, recorded: Mapping[str, Any] | None = None
+    statements: Iterable[CheckedStatement],
+    delays: Delays,
+    recorded: Mapping[str, Any] | None = None,
+    others: Iterable[str] = (),
 ) -> tuple[tuple[CheckedStatement, ...], dict[str, ResultStage]]:
-    """The statements with their hidden patterns in place of those with LOSING, and the stages that these have."""
+    """The statements with their hidden patterns in place of those with LOSING, and the stages that these have.
+    `others` are the names of statements that run already."""
     statements = tuple(statements)
     if not any(isinstance(s, CheckedSubscription) and s.tree.losing is not None for s in statements):
         return statements, {}
     from foretell.recover.expansion import expanded  # loads SciPy, which takes a while
 
-    return expanded(statements, delays, recorded or {})
+    names = {*others, *(statement.name for statement in statements)}
+    return expanded(statements, delays, recorded or {}, names)
 
 
 def _types(tables: Tables) -> dict[str, Mapping[str, Type]]:

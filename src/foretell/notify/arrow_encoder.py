@@ -59,7 +59,7 @@ class _Encoder:
         if results.probability is not None:
             columns["probability"] = arrow_of(self._of_each(results.probability))
         rows = self._match_rows() if self._row is None else None
-        if results.estimates is not None:
+        if results.estimates is not None and results.intervals is None and results.id is None:
             columns["id"] = self._estimate_ids()
         elif rows is None and (results.intervals is not None or results.id is not None):
             columns["id"] = self._ids()
@@ -229,7 +229,7 @@ def _texts_of_lanes(column: Column, lanes: Ints, strings: Texts) -> ArrowArray:
 
 
 def _indexed_texts(which: Ints, nulls: Flags | None, codes: Ints, strings: Texts) -> ArrowArray:
-    texts = arrow_of_values([strings.text(code) for code in codes.tolist()], Type.STRING)
+    texts = strings.array(codes)
     if isinstance(texts, pa.ChunkedArray):
         raise pa.ArrowCapacityError("more texts than a column can hold")
     return pa.DictionaryArray.from_arrays(arrow_of(which.astype(np.int32), nulls=nulls), texts)

@@ -78,8 +78,7 @@ class Gap:
         wanted = [place is not None and not place.negated for place in places]
         # A step that is not in this gap is a negated one that cannot be lost.
         losses = [place.loss if place is not None else 0.0 for place in places]
-        found = [counts.probability(length, wanted, losses) for length in lengths.tolist()]
-        return np.array([math.nan if p is None else p for p in found])
+        return counts.probabilities(lengths, wanted, losses)
 
     def _counts(self, place: PatternPlace) -> bool:
         """Whether a place may hide an event. What a model does not know of operators is taken not to happen."""
@@ -238,7 +237,8 @@ def _earlier(hidden: Sequence[PatternPlace], until: float) -> tuple[PatternPlace
 def possible_gaps(order: Sequence[PatternPlace], model: DelayModel, *, windowed: bool) -> Iterator[Gap]:
     """Every gap that an estimate may have: for the check that the model knows its delays."""
     positive = [number for number, place in enumerate(order) if not place.negated]
-    may_be_lost = {n for n in positive if order[n].loss > 0 and (windowed or n != positive[-1])}
+    edges = set() if windowed else {positive[0], positive[-1]}
+    may_be_lost = {n for n in positive if order[n].loss > 0} - edges
     for count, start in enumerate(positive):
         for end in positive[count + 1 :]:
             ends = dict.fromkeys((order[start].name, order[end].name), 0.0)
