@@ -19,7 +19,7 @@ from foretell.plan.result_schema import result_schema
 from foretell.plan.strategy import Decision, runs_without
 from foretell.records import record
 from foretell.recover.completions import Completions
-from foretell.recover.gap_scores import CERTAINLY_LESS, GapScores
+from foretell.recover.gap_scores import GapScores
 from foretell.recover.hidden_patterns import HiddenPattern, Role, Variant, narrowed
 
 
@@ -66,8 +66,8 @@ class VariantMatches:
 
     @property
     def runs(self) -> Decision[bool]:
-        """Whether a match may be probable enough. The best probability is computed at some lengths."""
-        return runs_without(self.best, self.variant.scorer.losing.above * CERTAINLY_LESS)
+        """Whether a match may be probable enough."""
+        return runs_without(self.best, self.variant.scorer.losing.above)
 
     @property
     def can_be_withdrawn(self) -> bool:

@@ -14,9 +14,8 @@ from foretell.language.checked import CheckedSubscription
 from foretell.language.estimate_scorer import check_delays
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.matches.results import ResultBatch
-from foretell.records import record
 from foretell.recover.candidates import VariantMatches
-from foretell.recover.hidden_patterns import HiddenPattern, Role, Variant, all_lost_sets, variant_of
+from foretell.recover.hidden_patterns import HiddenPattern, Role, all_lost_sets, variant_of
 from foretell.recover.row_estimates import FoundMatches, RowEstimates
 from foretell.recover.selected_estimates import SelectedEstimates
 from foretell.recover.standing_estimates import StandingEstimates
@@ -24,12 +23,6 @@ from foretell.storage.recorded_values import require
 
 #: More patterns would take long to plan and to run.
 MOST_PATTERNS = 1_000
-
-
-@record
-class PrunedVariant:
-    variant: Variant
-    best: float
 
 
 class EstimateStage:
@@ -48,18 +41,18 @@ class EstimateStage:
         threshold. With `instants` no event lasts: windows go by the times between events alone."""
         check_delays(subscription, model)
         self.subscription = subscription
-        #: The variants that cannot reach the threshold, with the best probability of each.
-        self.pruned: list[PrunedVariant] = []
-        self._variants: list[VariantMatches] = []
+        #: The variants that run, and those that cannot reach the threshold.
+        self.running: list[VariantMatches] = []
+        self.pruned: list[VariantMatches] = []
         for steps in all_lost_sets(subscription) if lost is None else lost:
             variant = VariantMatches(subscription, variant_of(subscription, steps, model), narrows=instants)
             if lost is None and steps and not variant.runs.value:
-                self.pruned.append(PrunedVariant(variant.variant, variant.best))
+                self.pruned.append(variant)
             else:
-                self._variants.append(variant)
+                self.running.append(variant)
         self._patterns = {
             pattern.statement.name: (number, pattern)
-            for number, variant in enumerate(self._variants)
+            for number, variant in enumerate(self.running)
             for pattern in variant.variant.patterns
         }
         self._refuse_many()
@@ -81,7 +74,7 @@ class EstimateStage:
     @property
     def lost(self) -> list[list[str]]:
         """The sets of lost steps that run."""
-        return [sorted(variant.variant.scorer.lost) for variant in self._variants]
+        return [sorted(variant.variant.scorer.lost) for variant in self.running]
 
     @property
     def nbytes(self) -> int:
@@ -109,9 +102,9 @@ class EstimateStage:
 
     def _of(self, found: Sequence[tuple[int, HiddenPattern, ResultBatch]]) -> list[FoundMatches]:
         """The matches of one row, those of a variant together."""
-        matches = [FoundMatches([], []) for _ in self._variants]
+        matches = [FoundMatches([], []) for _ in self.running]
         for number, pattern, result in found:
-            variant = self._variants[number]
+            variant = self.running[number]
             if pattern.role is Role.CANDIDATE:
                 matches[number].candidates.append(variant.probable(pattern, result))
             else:
@@ -122,7 +115,7 @@ class EstimateStage:
         if row_id not in self._rows:
             holds = self.subscription.tree.after.policy is tree.Policy.HOLD
             kind = StandingEstimates if holds else SelectedEstimates
-            self._rows[row_id] = kind(self.subscription, self._variants)
+            self._rows[row_id] = kind(self.subscription, self.running)
         return self._rows[row_id]
 
     def remove_rows(self, ids: Iterable[Scalar]) -> None:

@@ -17,6 +17,7 @@ from foretell.events.delays.pattern_gaps import Gap, edge_probability, gap_proba
 from foretell.events.delays.scores import Score
 from foretell.events.delays.tables import refined_table
 from foretell.language.estimate_scorer import ROUNDING, EstimateScorer
+from foretell.plan.strategy import CERTAINLY_LESS
 
 #: Lengths that are computed one by one before a table is made.
 _FEW = 512
@@ -29,9 +30,6 @@ _MARGIN = 4.0
 
 #: The best value is looked for at so many lengths, down to the longest divided by e to the power of the span.
 _SAMPLES, _SPAN = 50, 25.0
-
-#: What cannot reach so much of the threshold is left out: a probability between two points is not known to be less.
-CERTAINLY_LESS = 0.9
 
 #: A probability of a table that is as near to the threshold is computed anew.
 _NEAR = 1e-4
@@ -122,6 +120,11 @@ def _is_smooth(*gaps: Gap) -> bool:
     delays = [delay for side in sides for steps in side for known in steps.values() for delay in known.values()]
     leaps = any(delay.distribution in ("points", "uniform") for delay in delays)
     return not leaps and not any(gap.model.gaps for gap in gaps)
+
+
+def best_probability(gap: Gap, score: Score, longest: float) -> float:
+    """The best probability of a gap of at most this length, found at some lengths."""
+    return _LengthScore(partial(_of_edge if gap.end is None else _of_gap, gap, score), is_smooth=True).best(longest)
 
 
 class _LengthScore:
