@@ -143,7 +143,7 @@ def test_forecasts_have_an_executor_of_their_own() -> None:
 
 
 def test_statements_without_states() -> None:
-    assert explained("SUBSCRIBE w FROM ticks MATCH a ; b LOSING 0.1 ABOVE 0.5;").strategy == "reference evaluator"
+    assert explained("SUBSCRIBE w FROM ticks MATCH a ; b LOSING 0.1 ABOVE 0.5;").strategy == "hidden patterns"
     assert as_text(explained("SUBSCRIBE w FROM ticks MATCH !a WITHIN 5;")) == (
         "w\n"
         "  executor: absence clock (a negated step alone binds no events, so a clock in each lane is enough)\n"

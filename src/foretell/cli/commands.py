@@ -220,6 +220,9 @@ def explain_command(
         list[str],
         typer.Option(metavar="NAME=VALUE", help="Explain with this limit: edges=10000, say.", show_default=False),
     ] = [],
+    model: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Show what LOSING runs with this model.", show_default=False)
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
 ) -> None:
     """Print the plan of each statement: which engine runs it and why, its states, and its costs."""
@@ -227,7 +230,7 @@ def explain_command(
     from foretell.cli.limit_options import limits_of
 
     tables_given = pairs(tables, "--table", "NAME=PATH")
-    explain.show(file, "json" if as_json else form, tables_given, limits_of(limit))
+    explain.show(file, "json" if as_json else form, tables_given, limits_of(limit), model)
 
 
 @app.command(

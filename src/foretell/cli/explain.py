@@ -8,11 +8,13 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from foretell.arguments.model import as_model, delay_models
 from foretell.arguments.statements import load
 from foretell.arguments.streams import read_tables
 from foretell.cli.output import is_terminal, say, terminal_width
 from foretell.display import wrapped
 from foretell.errors import InputError, suggestion
+from foretell.events.delays.delay_model import DelayModel
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.language.checked import CheckedProgram, CheckedSubscription
 from foretell.language.derived_windows import derived_window_notes
@@ -28,8 +30,11 @@ from foretell.spark.batch.explain import explain_on_spark
 FORMATS = ("text", "mermaid", "json")
 
 
-def show(file: Path, form: str, tables: Mapping[str, str], limits: Limits | None = None) -> None:
-    """Print the plans of the statements of a file. Its streams must be declared; `tables` may give FOR EACH tables."""
+def show(
+    file: Path, form: str, tables: Mapping[str, str], limits: Limits | None = None, model: Path | None = None
+) -> None:
+    """Print the plans of the statements of a file. Its streams must be declared; `tables` may give FOR EACH tables, the
+    model has the delays of statements with LOSING."""
     if form not in FORMATS:
         raise InputError("unknown-format", f"unknown format '{form}'", hint=suggestion(form, FORMATS))
     program = load(file)
@@ -43,12 +48,14 @@ def show(file: Path, form: str, tables: Mapping[str, str], limits: Limits | None
                 f"stream '{name}' is not declared: the plan depends on its attributes",
                 hint=f"declare it: STREAM {name} (attribute TYPE, ...) TIME column",
             )
+    names = [subscription.name for subscription in _subscriptions(checked)]
+    delays = None if model is None else delay_models(as_model(model), names)
     output = standard_output()
     width = terminal_width(sys.stdout) if form == "text" and is_terminal(sys.stdout) else None
     for note in derived_window_notes(program.program):
         say(f"note: {note}")
     with writing_to(output):
-        for text in _explained(program, checked, rows, form, limits or Limits()):
+        for text in _explained(program, checked, rows, form, limits or Limits(), delays):
             output.write(f"{text if width is None else _for_a_terminal(text, width)}\n".encode())
 
 
@@ -58,16 +65,27 @@ def _for_a_terminal(text: str, width: int) -> str:
     return f"{name}\n{rest}" if os.environ.get("NO_COLOR") else f"\x1b[1m{name}\x1b[0m\n{rest}"
 
 
+def _subscriptions(checked: CheckedProgram) -> list[CheckedSubscription]:
+    return [statement for statement in checked.statements if isinstance(statement, CheckedSubscription)]
+
+
 def _explained(
-    program: Subscriptions, checked: CheckedProgram, tables: Mapping[str, TemplateTable], form: str, limits: Limits
+    program: Subscriptions,
+    checked: CheckedProgram,
+    tables: Mapping[str, TemplateTable],
+    form: str,
+    limits: Limits,
+    delays: Mapping[str, DelayModel] | None,
 ) -> Iterator[str]:
     """The text of each statement, of what they share, and of a run on Spark."""
-    subscriptions = [s for s in checked.statements if isinstance(s, CheckedSubscription)]
+    subscriptions = _subscriptions(checked)
     types = {name: table.types for name, table in tables.items()}
     explained = {e.name: e for e in explain_all(subscriptions, types, limits.edges)}
     for statement in checked.statements:
         if statement.name in explained:
-            yield _subscription(explained[statement.name], form)
+            text = _subscription(explained[statement.name], form)
+            assert isinstance(statement, CheckedSubscription)
+            yield text if statement.tree.losing is None else _with_losses(text, statement, form, delays)
         else:
             yield json.dumps({"name": statement.name}) if form == "json" else f"{statement.name}\n  a correlator"
     if form == "mermaid":
@@ -105,3 +123,17 @@ def _subscription(explained: Explained, form: str) -> str:
         case "mermaid":
             return as_mermaid(explained)
     return as_text(explained)
+
+
+def _with_losses(text: str, statement: CheckedSubscription, form: str, delays: Mapping[str, DelayModel] | None) -> str:
+    """The plan of a statement with LOSING, with its automaton."""
+    from foretell.recover.loss_automaton import automaton_mermaid, automaton_text, loss_automaton  # loads SciPy
+
+    model = None if delays is None else delays.get(statement.name) or DelayModel()
+    automaton = loss_automaton(statement, model)
+    match form:
+        case "json":
+            return json.dumps({**json.loads(text), "losing": automaton.as_dict()})
+        case "mermaid":
+            return automaton_mermaid(automaton)
+    return f"{text}\n{automaton_text(automaton)}"

@@ -190,7 +190,7 @@ def _nfa(
     subscription: CheckedSubscription, parameters: Mapping[str, Type] | None, strategy: Strategy, edges: int
 ) -> SharedNfa | None:
     """The NFA of a subscription alone, also of one that arrival lists run; None where it cannot be known."""
-    if strategy.executor.value in (Executor.REFERENCE, Executor.ABSENCE):
+    if strategy.executor.value in (Executor.HIDDEN, Executor.ABSENCE):
         return None
     template = strategy.template
     selected = template is not None and template.value is TemplateMode.ONE_EXECUTOR
@@ -209,7 +209,7 @@ def _choices(
     """Every choice, in the order in which an event meets them."""
     yield ExplainedChoice("executor", strategy.executor.value.value, strategy.executor.why)
     yield from _kernel_choices(strategy, nfa if shared is None else shared.nfa)
-    if strategy.executor.value is not Executor.REFERENCE:
+    if strategy.executor.value is not Executor.HIDDEN:
         others = [] if shared is None else [m.subscription.name for m in shared.members.values()]
         others = [f"`{other}`" for other in others if other != name]
         value = f"with {_listed(others)}" if others else strategy.sharing.value.value

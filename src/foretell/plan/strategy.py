@@ -46,7 +46,7 @@ class Executor(Enum):
     NFA = "NFA"
     ARRIVALS = "arrival lists"
     ABSENCE = "absence clock"
-    REFERENCE = "reference evaluator"
+    HIDDEN = "hidden patterns"
 
 
 class Sharing(Enum):
@@ -174,7 +174,10 @@ def as_recorded(
 def choose_executor(subscription: CheckedSubscription) -> Decision[Executor]:
     """Arrival lists where they can run the pattern and where it pays; an NFA runs every pattern with events."""
     if subscription.tree.losing is not None:
-        return Decision(Executor.REFERENCE, "the compiled engine does not run LOSING yet")
+        why = (
+            "each set of steps that may be lost has a pattern of its own, and others tell of a lost step seen after all"
+        )
+        return Decision(Executor.HIDDEN, why)
     if isinstance(subscription.pattern, tree.Silence):
         return Decision(Executor.ABSENCE, "a negated step alone binds no events, so a clock in each lane is enough")
     if is_longest(subscription):
@@ -244,6 +247,28 @@ def _node_hindrance(node: tree.Node) -> str | None:
 def _absence_hindrances(conditions: SequenceConditions) -> Iterator[str]:
     for step in conditions.unresolved_gaps:
         yield f"`!{step}` compares with events of the match"
+
+
+# ── lost events ──
+
+
+#: What cannot reach so much of the threshold is left out: between points that were computed there may be more.
+CERTAINLY_LESS = 0.9
+
+
+def runs_without(best: float, above: float) -> Decision[bool]:
+    """Whether a pattern without some lost steps runs; `best` is the best probability at some lengths."""
+    if best < CERTAINLY_LESS * above:
+        return Decision(False, f"no match is more probable than {best:.3g}, which is below ABOVE {above:g}")
+    return Decision(True, f"a match may have the probability {best:.3g}")
+
+
+def narrowed_window(within: int | float, longest: float) -> Decision[int | float]:
+    """The window of a pattern whose matches are not probable enough where they are longer than this."""
+    if longest >= within:
+        return Decision(within, "matches of any length may be probable enough")
+    narrow = longest if isinstance(within, float) else int(longest) + 1
+    return Decision(narrow, "longer matches are less probable than ABOVE")
 
 
 # ── sharing ──

@@ -14,26 +14,16 @@ from foretell.language.checked import CheckedSubscription
 from foretell.language.estimate_scorer import check_delays
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.matches.results import ResultBatch
-from foretell.records import record
 from foretell.recover.candidates import VariantMatches
 from foretell.recover.gap_learner import GapLearner, ModelVersions, learnable, recorded_steps
-from foretell.recover.hidden_patterns import HiddenPattern, Role, Variant, all_lost_sets, variant_of
+from foretell.recover.hidden_patterns import HiddenPattern, Role, all_lost_sets, variant_of
 from foretell.recover.row_estimates import FoundMatches, RowEstimates
 from foretell.recover.selected_estimates import SelectedEstimates
 from foretell.recover.standing_estimates import StandingEstimates
 from foretell.storage.recorded_values import require
 
-#: A variant is left out where its best probability, computed at some lengths, is less than so much of the threshold.
-_CERTAINLY_LESS = 0.9
-
 #: More patterns would take long to plan and to run.
 MOST_PATTERNS = 1_000
-
-
-@record
-class PrunedVariant:
-    variant: Variant
-    best: float
 
 
 class EstimateStage:
@@ -41,28 +31,34 @@ class EstimateStage:
     row of its table are apart."""
 
     def __init__(
-        self, subscription: CheckedSubscription, model: DelayModel, recorded: Mapping[str, Any] | None = None
+        self,
+        subscription: CheckedSubscription,
+        model: DelayModel,
+        recorded: Mapping[str, Any] | None = None,
+        *,
+        instants: bool = True,
     ) -> None:
         """A snapshot has `recorded` the sets of lost steps that run, else all run that may reach the threshold; and the
-        gaps whose counts are learned."""
+        gaps whose counts are learned. With `instants` no event lasts: windows go by the times between events alone."""
         check_delays(subscription, model)
         self.subscription = subscription
         lost = None if recorded is None else [frozenset(map(str, steps)) for steps in recorded["lost"]]
         gaps = learnable(subscription, model) if recorded is None else recorded_steps(recorded.get("gaps", ()))
         self._learner = GapLearner(subscription, model, gaps) if gaps else None
-        #: The variants that cannot reach the threshold, with the best probability of each.
-        self.pruned: list[PrunedVariant] = []
-        self._variants: list[VariantMatches] = []
+        #: The variants that run, and those that cannot reach the threshold. What is learned may change that.
+        self.running: list[VariantMatches] = []
+        self.pruned: list[VariantMatches] = []
         for steps in all_lost_sets(subscription) if lost is None else lost:
-            variant = VariantMatches(subscription, variant_of(subscription, steps, model))
-            stays = lost is None and not gaps and steps
-            if stays and variant.best < variant.variant.scorer.losing.above * _CERTAINLY_LESS:
-                self.pruned.append(PrunedVariant(variant.variant, variant.best))
+            variant = VariantMatches(
+                subscription, variant_of(subscription, steps, model), narrows=instants and not gaps
+            )
+            if lost is None and steps and not gaps and not variant.runs.value:
+                self.pruned.append(variant)
             else:
-                self._variants.append(variant)
+                self.running.append(variant)
         self._patterns = {
             pattern.statement.name: (number, pattern)
-            for number, variant in enumerate(self._variants)
+            for number, variant in enumerate(self.running)
             for pattern in variant.variant.patterns
         }
         self._refuse_many()
@@ -82,7 +78,7 @@ class EstimateStage:
     @property
     def lost(self) -> list[list[str]]:
         """The sets of lost steps that run."""
-        return [sorted(variant.variant.scorer.lost) for variant in self._variants]
+        return [sorted(variant.variant.scorer.lost) for variant in self.running]
 
     @property
     def nbytes(self) -> int:
@@ -123,9 +119,9 @@ class EstimateStage:
         self, found: Sequence[tuple[int, HiddenPattern, ResultBatch]], versions: ModelVersions | None
     ) -> list[FoundMatches]:
         """The matches of one row, those of a variant together."""
-        matches = [FoundMatches([], []) for _ in self._variants]
+        matches = [FoundMatches([], []) for _ in self.running]
         for number, pattern, result in found:
-            variant = self._variants[number]
+            variant = self.running[number]
             if pattern.role is Role.CANDIDATE:
                 matches[number].candidates.append(variant.probable(pattern, result, versions))
             else:
@@ -136,7 +132,7 @@ class EstimateStage:
         if row_id not in self._rows:
             holds = self.subscription.tree.after.policy is tree.Policy.HOLD
             kind = StandingEstimates if holds else SelectedEstimates
-            self._rows[row_id] = kind(self.subscription, self._variants)
+            self._rows[row_id] = kind(self.subscription, self.running)
         return self._rows[row_id]
 
     def remove_rows(self, ids: Iterable[Scalar]) -> None:
