@@ -45,6 +45,12 @@ class EngineSettings:
         """The delays between the steps of a statement, as far as the model knows them."""
         return delay_models(self.model.of_statements((name,)), [name]).get(name) or DelayModel()
 
+    def check_delays(self, program: Subscriptions) -> None:
+        """Raises InputError where the model has delays that are no distributions."""
+        for statement in program.program.statements:
+            if isinstance(statement, tree.Subscription) and statement.losing is not None:
+                self.delays(str(statement.name))
+
     def untrained_notes(self, program: Subscriptions) -> tuple[str, ...]:
         """Notes on the subscriptions with FORECAST that the model was not trained for."""
         if not any(isinstance(s, tree.Subscription) and s.forecast is not None for s in program.program.statements):
