@@ -76,9 +76,17 @@ def test_a_quick_run_gives_every_curve(tmp_path: Path) -> None:
     assert {p.name for p in tmp_path.iterdir()} == {"growth.html", *(f"growth-{name}.svg" for name in drawn)}
 
 
-@pytest.mark.parametrize("option", ["--quick", "--output=x"])
-def test_only_what_draws_takes_their_options(option: str) -> None:
+@pytest.mark.parametrize(
+    ("option", "takers"),
+    [
+        ("--quick", "benchmarks 'growth', 'forecast', 'recover' take"),
+        ("--output=x", "benchmarks 'growth', 'forecast' take"),
+        ("--cluster", "benchmark 'spark' takes"),
+        ("--events=10000", "benchmark 'spark' takes"),
+    ],
+)
+def test_only_some_take_their_options(option: str, takers: str) -> None:
     command = [sys.executable, "-m", "foretell.cli", "bench", "language", option]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "only the benchmarks 'growth' and 'forecast' take --quick and --output" in done.stderr
+    assert f"only the {takers} {option.partition('=')[0]}" in done.stderr

@@ -198,3 +198,23 @@ def test_statements_come_and_go() -> None:
     engine.unsubscribe("theft")
     assert engine.partial_matches == 0
     assert [str(s.name) for s in engine.subscriptions.program.statements] == ["s", "q"]
+
+
+@pytest.mark.parametrize("names", [("b", "c"), ("seen", "again")])
+def test_names_of_users_are_not_those_of_hidden_patterns(names: tuple[str, str]) -> None:
+    """Other statements and steps may have any name."""
+    lost, end = names
+    exponential = {"distribution": "exponential", "mean": 3.0, "share": 0.5}
+    after = {lost: {"a": exponential}, end: {lost: exponential, "a": exponential}}
+    before = {"a": {lost: exponential, end: exponential}, lost: {end: exponential}}
+    text = f"""
+        STREAM s (k STRING) TIME time;
+        SUBSCRIBE m FROM s MATCH a ; {lost} ; {end}
+        DEFINE a AS k = 'a', {lost} AS k = 'b', {end} AS k = 'c' WITHIN 10 LOSING 0.2 ABOVE 0;
+        SUBSCRIBE "m without {lost}" FROM s MATCH a DEFINE a AS k = 'a';
+    """
+    events = [{"time": time, "k": k} for time, k in [(1, "a"), (3, "c"), (5, "b"), (6, "c"), (8, "a"), (30, "x")]]
+    model = {"subscriptions": {"m": {"after": after, "before": before}}}
+    compiled, plain = (ft.run(text, {"s": events}, model=model, engine=e) for e in ("embedded", "reference"))
+    assert {n.subscription for n in plain} == {"m", f"m without {lost}"}
+    assert [(n.subscription, n.events) for n in compiled] == [(n.subscription, n.events) for n in plain]

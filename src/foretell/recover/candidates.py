@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -18,12 +17,9 @@ from foretell.machine.matches.uncertainty import joint_probabilities, split_by_c
 from foretell.plan.lower.post_match import PositionSource, PostMatchPlan, StepPosition
 from foretell.plan.result_schema import result_schema
 from foretell.records import record
+from foretell.recover.completions import Completions
 from foretell.recover.gap_scores import GapScores
 from foretell.recover.hidden_patterns import HiddenPattern, Role, Variant
-
-#: When a result is known, to be compared: its place in the order of all events. Those that time completes between two
-#: events go by their end.
-CompletionKey = tuple[int | float, ...]
 
 
 @record
@@ -46,18 +42,9 @@ class CandidateMatches:
         return [row.tobytes() for row in np.ascontiguousarray(self.positions)]
 
     @property
-    def known(self) -> list[CompletionKey]:
+    def known(self) -> Completions:
         """When each is known."""
-        return completion_keys(self.results.order, self.results.end.tolist())
-
-
-def completion_keys(order: Ints, ends: Sequence[int | float]) -> list[CompletionKey]:
-    """The keys of results with these places and ends. A derived event comes after the event that completed it."""
-    if order.shape[1] == 1:
-        return list(zip(order[:, 0].tolist(), ends, strict=True))
-    depths = (order >= 0).sum(axis=1).tolist()
-    rows = zip(order.tolist(), ends, depths, strict=True)
-    return [(place[0], end, *place[1:depth]) for place, end, depth in rows]
+        return Completions(self.results.order, self.results.end)
 
 
 class VariantMatches:

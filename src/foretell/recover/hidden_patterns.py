@@ -7,7 +7,7 @@ one that tells: an event that would do for the step, before another event that i
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import Enum
 from itertools import pairwise
@@ -25,6 +25,12 @@ from foretell.language.reduced_patterns import (
     without,
 )
 from foretell.records import record
+
+#: Begins names of ours: no name in a text has it.
+_OURS = "\0"
+
+#: The events of telling patterns that are not the candidate's.
+_SEEN, _AGAIN = f"{_OURS}seen", f"{_OURS}again"
 
 
 class Role(Enum):
@@ -75,10 +81,8 @@ class _PatternBuilder:
         self._whole, self._lost = scorer.subscription, scorer.lost
         self._reduced = without(self._whole, self._lost) if self._lost else self._whole
         self.present = tuple(step for step in self._whole.positive if step not in self._lost)
-        # The events of telling patterns that are not the candidate's.
-        self._seen_step = _unused("seen", self._whole.steps)
-        self._again_step = _unused("again", self._whole.steps)
-        self._name = f"{self._whole.name} without {' and '.join(s for s in self._whole.positive if s in self._lost)}"
+        lost = " and ".join(s for s in self._whole.positive if s in self._lost)
+        self._name = f"{self._whole.name}{_OURS} without {lost}"
 
     def patterns(self) -> Iterator[HiddenPattern]:
         numbers = tuple(range(len(self.present)))
@@ -205,12 +209,12 @@ class _PatternBuilder:
     def _seen(self, step: str, neighbour: str) -> CheckedStep:
         """An event outside its gap that would do for a step, beside another event than that of `neighbour`."""
         found = sighting(self._whole, step, self._lost, neighbour)
-        return replace(found, shape=replace(found.shape, name=self._seen_step))
+        return replace(found, shape=replace(found.shape, name=_SEEN))
 
     def _again(self, step: str, neighbour: str) -> CheckedStep:
         """The same as a negated step."""
         found = compared(self._seen(step, neighbour))
-        return replace(found, shape=replace(found.shape, name=self._again_step))
+        return replace(found, shape=replace(found.shape, name=_AGAIN))
 
 
 def _not(conditions: Sequence[tree.Expression]) -> tree.Expression:
@@ -219,12 +223,6 @@ def _not(conditions: Sequence[tree.Expression]) -> tree.Expression:
     for condition in conditions:
         whole = condition if whole == tree.Literal(True) else tree.Binary("AND", whole, condition)
     return tree.Case((whole,), (tree.Literal(False),), tree.Literal(True))
-
-
-def _unused(name: str, steps: Container[str]) -> str:
-    while name in steps:
-        name += "'"
-    return name
 
 
 def _with_named_previous(expression: tree.Expression, before: str) -> tree.Expression:

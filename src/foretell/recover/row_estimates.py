@@ -8,11 +8,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from foretell.arrays import Ints
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.matches.results import ResultBatch
 from foretell.records import record
-from foretell.recover.candidates import CandidateMatches, CompletionKey
+from foretell.recover.candidates import CandidateMatches
+from foretell.recover.completions import CompletionKey, completions_of, restored_completions
 from foretell.storage.recorded_values import array, require, times
 
 
@@ -73,7 +73,7 @@ class KeyedTimes:
         keys = [key for key, _ in self.entries.values()]
         return {
             "positions": np.frombuffer(b"".join(self.entries), np.int64).reshape(len(self), self.width),
-            **keys_state(keys),
+            **completions_of(keys).state(),
             "until": np.array([float(until) for _, until in self.entries.values()]),
         }
 
@@ -81,27 +81,8 @@ class KeyedTimes:
         positions = array(state["positions"], np.int64, (None, self.width), "the estimates")
         require(bool((positions >= 0).all() and (positions < bounds.positions).all()), "the estimates")
         until = times(state["until"], np.float64, (len(positions),), "the estimates")
-        rows = zip(positions, restored_keys(state, len(positions), bounds), until.tolist(), strict=True)
+        rows = zip(positions, restored_completions(state, len(positions), bounds).keys, until.tolist(), strict=True)
         self.entries = {row.tobytes(): (key, time) for row, key, time in rows}
-
-
-def keys_state(keys: Sequence[CompletionKey]) -> Mapping[str, Any]:
-    depth = max((len(key) for key in keys), default=2) - 1
-    order = np.full((len(keys), depth), -1, np.int64)
-    for row, (place, _, *deeper) in enumerate(keys):
-        order[row, : 1 + len(deeper)] = [place, *deeper]
-    return {"order": order, "known": np.array([key[1] for key in keys])}
-
-
-def restored_keys(state: Mapping[str, Any], count: int, bounds: StateBounds) -> list[CompletionKey]:
-    order: Ints = array(state["order"], np.int64, (count, None), "the estimates")
-    require(order.shape[1] > 0 and bool((order[:, 0] < bounds.places).all()), "the estimates")
-    known = state["known"]
-    require(isinstance(known, np.ndarray), "the estimates")
-    kind = np.float64 if known.dtype.kind == "f" else np.int64
-    ends = times(known, kind, (count,), "the estimates").tolist()
-    rows = zip(order.tolist(), ends, strict=True)
-    return [(place[0], end, *(number for number in place[1:] if number >= 0)) for place, end in rows]
 
 
 def until_when(time: int | float, within: int | float | None) -> int | float:

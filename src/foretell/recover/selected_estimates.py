@@ -19,10 +19,11 @@ from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.matches.results import ResultBatch
 from foretell.plan.match_selection import after_match_rule
 from foretell.records import record
-from foretell.recover.candidates import CandidateMatches, CompletionKey, VariantMatches
+from foretell.recover.candidates import CandidateMatches, VariantMatches
+from foretell.recover.completions import CompletionKey, completions_of, restored_completions
 from foretell.recover.held_results import HeldResults, Withdrawal
 from foretell.recover.match_exclusions import MatchEvents, Name, excluded_until, no_exclusions
-from foretell.recover.row_estimates import FoundMatches, KeyedTimes, keys_state, restored_keys, until_when
+from foretell.recover.row_estimates import FoundMatches, KeyedTimes, until_when
 from foretell.storage.recorded_values import require, times
 
 #: The order at the same place: certain matches come first, and what withdraws before what is reported.
@@ -114,7 +115,7 @@ class SelectedEstimates:
             variant, seen = self._variants[number], self._seen[number]
             for telling in matches.telling:
                 starts = telling.results.start.tolist()
-                for name, key, start in zip(telling.names, telling.known, starts, strict=True):
+                for name, key, start in zip(telling.names, telling.known.keys, starts, strict=True):
                     seen.note(name, key, until_when(start, self._within))
                 yield from self._rows(number, telling, [_TELLING] * len(telling))
             for candidates in matches.candidates:
@@ -125,7 +126,7 @@ class SelectedEstimates:
         matches = source.results.matches
         assert matches is not None
         events = self._events(variant, source.positions, source.results.lane, matches.buffer)
-        for row, (known, turn, own) in enumerate(zip(source.known, turns, events, strict=True)):
+        for row, (known, turn, own) in enumerate(zip(source.known.keys, turns, events, strict=True)):
             yield _Occurrence(known, turn, own, variant, source, row)
 
     def _events(self, variant: int, positions: Ints, lanes: Ints, buffer: EventBuffer) -> Iterator[MatchEvents]:
@@ -197,7 +198,7 @@ class SelectedEstimates:
             "seen": [seen.state() for seen in self._seen],
             "certain": self._certain.state(),
             "held": self._held.state(list(self._reported)),
-            **keys_state([reported.known for reported in kept]),
+            **completions_of([reported.known for reported in kept]).state(),
             "until": np.array([float(reported.until) for reported in kept]),
         }
 
@@ -208,7 +209,7 @@ class SelectedEstimates:
         self._certain.restore(state["certain"], bounds)
         names = self._held.restore(state["held"], bounds, like)
         assert like.matches is not None
-        keys = restored_keys(state, len(names), bounds)
+        keys = restored_completions(state, len(names), bounds).keys
         until = times(state["until"], np.float64, (len(names),), "the estimates").tolist()
         for name, known, time in sorted(zip(names, keys, until, strict=True), key=lambda row: row[1]):
             part, row = self._held.places[name]

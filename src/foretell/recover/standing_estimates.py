@@ -7,23 +7,21 @@ candidates that only time completes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from foretell.arrays import Flags
 from foretell.events.notification import WITHDRAWN
 from foretell.language.checked import CheckedSubscription
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.matches.results import ResultBatch
+from foretell.recover.candidate_table import CandidateTable
 from foretell.recover.candidates import CandidateMatches, VariantMatches
-from foretell.recover.row_estimates import FoundMatches, KeyedTimes, until_when
+from foretell.recover.row_estimates import FoundMatches
 from foretell.storage.recorded_values import require
-
-#: What an entry of a table of candidates takes.
-_ENTRY_BYTES = 300
 
 
 class StandingEstimates:
@@ -32,7 +30,7 @@ class StandingEstimates:
 
     @property
     def nbytes(self) -> int:
-        return _ENTRY_BYTES * sum(len(v.reported) + len(v.seen) for v in self._variants)
+        return sum(variant.known.nbytes for variant in self._variants)
 
     @property
     def held(self) -> Iterable[ResultBatch]:
@@ -49,31 +47,29 @@ class StandingEstimates:
 
     def forget(self, now: int | float) -> None:
         for variant in self._variants:
-            variant.forget(now)
+            variant.known.forget(now)
 
     def state(self) -> Mapping[str, Any]:
-        return {"variants": [variant.state() for variant in self._variants]}
+        return {"variants": [variant.known.state() for variant in self._variants]}
 
     def restore(self, state: Mapping[str, Any], bounds: StateBounds, like: ResultBatch) -> None:
         require(len(state["variants"]) == len(self._variants), "the estimates")
         for variant, recorded in zip(self._variants, state["variants"], strict=True):
-            variant.restore(recorded, bounds)
+            variant.known.restore(recorded, bounds)
 
 
 class _VariantEstimates:
-    """The estimates without some steps: those that may be withdrawn, and the candidates of which a step was seen."""
+    """The estimates without some steps; `known` has those that may be withdrawn, and what was seen of candidates."""
 
     def __init__(self, matches: VariantMatches, within: int | float | None) -> None:
-        self._matches, self._within = matches, within
-        self.reported = KeyedTimes(len(matches.steps))
-        self.seen = KeyedTimes(len(matches.steps))
-        self._kept = 0
+        self._matches = matches
+        self._concerned = math.inf if within is None else 2.0 * within
+        self.known = CandidateTable(len(matches.steps))
 
     def process(self, found: FoundMatches) -> Iterator[ResultBatch]:
         for telling in found.telling:
-            starts = telling.results.start.tolist()
-            for name, key, start in zip(telling.names, telling.known, starts, strict=True):
-                self.seen.note(name, key, until_when(start, self._within))
+            numbers = self.known.numbers(telling.positions)
+            self.known.note_seen(numbers, telling.known, telling.results.start + self._concerned)
         for candidates in found.candidates:
             yield from self._reported(candidates)
         for telling in found.telling:
@@ -81,43 +77,22 @@ class _VariantEstimates:
 
     def _reported(self, candidates: CandidateMatches) -> Iterator[ResultBatch]:
         if self._matches.can_be_withdrawn:
-            candidates = candidates.only(self._note_reported(candidates))
+            candidates = self._noted(candidates)
         certain = self._matches.certain(candidates)
         for chosen, kind in ((certain, "match"), (~certain, "estimate")):
             if chosen.any():
                 yield from self._matches.as_own(candidates.only(chosen), kind)
 
-    def _note_reported(self, candidates: CandidateMatches) -> Flags:
-        """The candidates of which no step was seen by the time they are known."""
-        keep = np.ones(len(candidates), np.bool_)
-        ends = candidates.results.end.tolist()
-        for row, (name, key) in enumerate(zip(candidates.names, candidates.known, strict=True)):
-            keep[row] = not self.seen.known_by(name, key)
-            if keep[row]:
-                self.reported.note(name, key, until_when(ends[row], self._within))
-        return keep
+    def _noted(self, candidates: CandidateMatches) -> CandidateMatches:
+        """The candidates of which no step was seen by the time they are known; they may be withdrawn."""
+        numbers = self.known.numbers(candidates.positions)
+        keep = ~self.known.seen_by(numbers, candidates.known)
+        candidates = candidates.only(keep)
+        self.known.note_reported(numbers[keep], candidates.known, candidates.results.end + self._concerned)
+        return candidates
 
     def _withdrawn(self, telling: CandidateMatches) -> Iterator[ResultBatch]:
-        keep = np.zeros(len(telling), np.bool_)
-        for row, (name, key) in enumerate(zip(telling.names, telling.known, strict=True)):
-            known = self.reported.entries.get(name)
-            if known is not None and known[0] < key and self.seen.entries[name][0] == key:
-                del self.reported.entries[name]
-                keep[row] = True
+        keep = self.known.withdraw(self.known.numbers(telling.positions), telling.known)
         if keep.any():
             gone = telling.only(keep)
             yield from self._matches.as_own(replace(gone, likely=np.zeros(len(gone))), WITHDRAWN)
-
-    def forget(self, now: int | float) -> None:
-        if len(self.reported) + len(self.seen) < 2 * self._kept + 1024:
-            return
-        self.reported.forget(now)
-        self.seen.forget(now)
-        self._kept = len(self.reported) + len(self.seen)
-
-    def state(self) -> Mapping[str, Any]:
-        return {"reported": self.reported.state(), "seen": self.seen.state()}
-
-    def restore(self, state: Mapping[str, Any], bounds: StateBounds) -> None:
-        self.reported.restore(state["reported"], bounds)
-        self.seen.restore(state["seen"], bounds)

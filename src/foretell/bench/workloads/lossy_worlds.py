@@ -32,10 +32,20 @@ def statement(loss: float, score: str = "") -> str:
     )
 
 
-def lossy(happened: pa.Table, loss: float, rng: np.random.Generator) -> pa.Table:
-    """The reads that are left where each y is lost with this probability."""
-    is_y = happened.column("kind").to_numpy(zero_copy_only=False) == "y"
-    return happened.filter(pa.array(~is_y | (rng.random(len(happened)) >= loss)))
+def lossy(happened: pa.Table, loss: float, rng: np.random.Generator, kinds: str = "y") -> pa.Table:
+    """The reads that are left where each of these kinds is lost with this probability."""
+    return _thinned(happened, loss, rng, kinds)
+
+
+def interrupted(happened: pa.Table, rng: np.random.Generator) -> pa.Table:
+    """The same world where one x and one z in five fail to happen."""
+    return _thinned(happened, 0.2, rng, "xz")
+
+
+def _thinned(happened: pa.Table, share: float, rng: np.random.Generator, kinds: str) -> pa.Table:
+    """The reads without this share of those of these kinds."""
+    may_go = np.isin(happened.column("kind").to_numpy(zero_copy_only=False), list(kinds))
+    return happened.filter(pa.array(~may_go | (rng.random(len(happened)) >= share)))
 
 
 def _table(lane: Ints, x: Floats, ys: list[tuple[Floats, Flags]], z: Floats, comes: Flags) -> pa.Table:

@@ -5,13 +5,16 @@ Let K be how many happened in a gap. Of them the history lost each with probabil
 A sum over the counts then gives every mean of the form E[z1^K1 · z2^K2 …], since E[z^K] = E[(1 + (z - 1) / (1 - η))^M]:
 with z = ε that nothing is seen, with z = 0 that nothing happened. For η = ε it is a series in ρ = ε / (1 - ε)
 (decision 0015). Nothing is assumed about how the end depends on what is hidden.
+
+Thinned counts, as if the history had lost more, have the same means: so counts of histories with different losses are
+merged (decision 0017).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import chain, combinations
 
@@ -19,6 +22,7 @@ import numpy as np
 
 from foretell.arrays import Floats, Ints
 from foretell.errors import InputError
+from foretell.events.delays.gap_smoothing import bells, enough_gaps
 from foretell.records import record
 
 #: Lengths are counted in so many bins for each factor of ten; the first has those of 0, too.
@@ -35,8 +39,8 @@ MOST_EVENTS = 12
 #: The most that a history may have lost of a step: what was lost cannot be worked out of almost nothing.
 MOST_LOSS = 0.999
 
-#: A probability is the mean over neighbouring bins that have so many gaps, if there are so many.
-_ENOUGH = 400.0
+#: Less than so much of a gap weighs nothing.
+_NOTHING = 1e-6
 
 
 def bin_of(length: Floats) -> Ints:
@@ -46,13 +50,23 @@ def bin_of(length: Floats) -> Ints:
     return np.asarray(np.clip(np.nan_to_num(place, neginf=0), 0, BINS - 1), np.int64)
 
 
+def _places(lengths: Floats) -> Floats:
+    """The place of each length among the middles of the bins."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(lengths > 0, (np.log10(lengths) - _FIRST) * BINS_PER_DECADE - 0.5, 0.0)
+
+
+#: By how many were seen of each hidden step, the number of gaps in each bin.
+Counts = Mapping[tuple[int, ...], Floats]
+
+
 @record
 class GapCounts:
     """`hidden` are the steps that may be hidden; `loss` is how likely the history lost an event of each."""
 
     hidden: tuple[str, ...]
     loss: tuple[float, ...]
-    counts: Mapping[tuple[int, ...], Floats] = field(default_factory=dict)
+    counts: Counts = field(default_factory=dict)
 
     @classmethod
     def of(cls, hidden: Sequence[str], loss: Sequence[float], bins: Ints, seen: Ints) -> GapCounts:
@@ -63,50 +77,59 @@ class GapCounts:
         return cls(tuple(hidden), tuple(loss), counts)
 
     def merged(self, other: GapCounts) -> GapCounts:
-        keys = {**self.counts, **other.counts}
-        nothing = np.zeros(BINS)
-        both = {key: self.counts.get(key, nothing) + other.counts.get(key, nothing) for key in keys}
-        return GapCounts(self.hidden, self.loss, both)
+        """The counts of both, with the greater of the losses."""
+        loss = tuple(map(max, self.loss, other.loss))
+        return GapCounts(self.hidden, loss, _sum(self.thinned(loss).counts, other.thinned(loss).counts))
 
-    def probability(self, length: float, wanted: Sequence[bool], losses: Sequence[float]) -> float | None:
-        """The probability that the wanted steps happened and the others did not, given that none was seen; None where
-        the history has no gap like it. `losses` are those of the stream."""
-        weights = self._weights(length)
-        if weights is None:
-            return None
-        near = {key: float(weights @ bins) for key, bins in self.counts.items()}
+    def thinned(self, loss: Sequence[float]) -> GapCounts:
+        """The expected counts of a history that lost as much, which is no less than this one."""
+        counts = self.counts
+        for place, (before, after) in enumerate(zip(self.loss, loss, strict=True)):
+            if after > before:
+                counts = _thinned(counts, place, (1 - after) / (1 - before))
+        return GapCounts(self.hidden, tuple(loss), counts)
+
+    def aged(self, factor: float) -> GapCounts:
+        """The counts with another weight; what weighs next to nothing is left out."""
+        aged = {key: np.where(bins * factor > _NOTHING, bins * factor, 0.0) for key, bins in self.counts.items()}
+        return replace(self, counts={key: bins for key, bins in aged.items() if bins.any()})
+
+    def probabilities(self, lengths: Floats, wanted: Sequence[bool], losses: Sequence[float]) -> Floats:
+        """The probability for each length that the wanted steps happened and the others did not, given that none was
+        seen; NaN where the history has no gap like it. `losses` are those of the stream."""
+        if not self.totals.any():
+            return np.full(len(lengths), math.nan)
         required = [place for place, happened in enumerate(wanted) if happened]
-        unseen = self._mean(near, losses)
         absent = [0.0 if not happened else loss for happened, loss in zip(wanted, losses, strict=True)]
-        likely = 0.0
+        likely = np.zeros(len(self.counts))
         # All wanted steps happened: by inclusion and exclusion of those that did not.
         for missing in chain.from_iterable(combinations(required, size) for size in range(len(required) + 1)):
             without = [0.0 if place in missing else z for place, z in enumerate(absent)]
-            likely += (-1) ** len(missing) * self._mean(near, without)
-        return None if unseen <= 0 else min(1.0, max(0.0, likely / unseen))
+            likely += (-1) ** len(missing) * self._factors(without)
+        cells, of_all = np.stack([*self.counts.values()]), self._factors(losses)
+        choice = (tuple(wanted), tuple(losses))
+        if choice not in self._enough:
+            self._enough[choice] = enough_gaps(cells, likely, of_all)
+        # The sums are those of each length alone, to the last digit, whatever the others are.
+        near = np.einsum("lb,kb->lk", bells(_places(lengths), self.totals, self._enough[choice]), cells)
+        unseen = np.einsum("lk,k->l", near, of_all)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.clip(np.einsum("lk,k->l", near, likely) / unseen, 0.0, 1.0)
+        return np.where(unseen > 0, found, math.nan)
 
-    def _mean(self, near: Mapping[tuple[int, ...], float], values: Sequence[float]) -> float:
-        """The mean of z1^K1 · z2^K2 …, not divided by the number of gaps."""
-        factors = [1 + (z - 1) / (1 - loss) for z, loss in zip(values, self.loss, strict=True)]
-        return sum(n * math.prod(f**m for f, m in zip(factors, key, strict=True)) for key, n in near.items())
-
-    def _weights(self, length: float) -> Floats | None:
-        """The weights of the bins: a bell around the length, as wide as it takes to have enough gaps."""
-        total = self._totals
-        if not total.any():
-            return None
-        with np.errstate(divide="ignore"):
-            at = (math.log10(length) - _FIRST) * BINS_PER_DECADE - 0.5 if length > 0 else 0.0
-        distance = np.abs(np.arange(BINS) - at)
-        width = 0.5
-        while True:
-            weights = np.asarray(np.exp(-((distance / width) ** 2) / 2), np.float64)
-            if weights @ total >= _ENOUGH or width > BINS:
-                return weights
-            width *= 1.5
+    def _factors(self, values: Sequence[float]) -> Floats:
+        """The factor of each kind of gap in the mean of z1^K1 · z2^K2 …"""
+        bases = [1 + (z - 1) / (1 - loss) for z, loss in zip(values, self.loss, strict=True)]
+        return np.array([math.prod(b**m for b, m in zip(bases, key, strict=True)) for key in self.counts])
 
     @cached_property
-    def _totals(self) -> Floats:
+    def _enough(self) -> dict[tuple[tuple[bool, ...], tuple[float, ...]], float]:
+        """How many gaps to take means over, by what is wanted and the losses."""
+        return {}
+
+    @cached_property
+    def totals(self) -> Floats:
+        """The number of gaps in each bin."""
         return np.sum(list(self.counts.values()), axis=0) if self.counts else np.zeros(BINS)
 
     # ── the form in model files ──
@@ -141,3 +164,22 @@ class GapCounts:
         except (AssertionError, KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
             raise InputError("bad-model", f"the gap '{name}' of the model cannot be read: {error}") from None
         return cls(hidden, loss, counts)
+
+
+def _sum(first: Counts, second: Counts) -> Counts:
+    total = dict(first)
+    for key, bins in second.items():
+        total[key] = total[key] + bins if key in total else bins
+    return total
+
+
+def _thinned(counts: Counts, place: int, kept: float) -> Counts:
+    """The expected counts where each event of the step at a place is kept with this probability."""
+    found: dict[tuple[int, ...], Floats] = {}
+    for key, bins in counts.items():
+        seen = key[place]
+        for left in range(seen + 1):
+            share = math.comb(seen, left) * kept**left * (1 - kept) ** (seen - left)
+            thinner = (*key[:place], left, *key[place + 1 :])
+            found[thinner] = found.get(thinner, 0.0) + share * bins
+    return found

@@ -78,8 +78,7 @@ class Gap:
         wanted = [place is not None and not place.negated for place in places]
         # A step that is not in this gap is a negated one that cannot be lost.
         losses = [place.loss if place is not None else 0.0 for place in places]
-        found = [counts.probability(length, wanted, losses) for length in lengths.tolist()]
-        return np.array([math.nan if p is None else p for p in found])
+        return counts.probabilities(lengths, wanted, losses)
 
     def _counts(self, place: PatternPlace) -> bool:
         """Whether a place may hide an event. What a model does not know of operators is taken not to happen."""

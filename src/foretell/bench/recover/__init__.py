@@ -1,0 +1,1 @@
+"""`foretell bench recover`: lost events."""
