@@ -127,6 +127,8 @@ def wide_program(random: Random, most: int = 3) -> EstimateProgram:
             found.append(random.choice([c for c in _RELATIVE[name] if "b" in names and (table or ":" not in c)]))
         if random.random() < 0.15:
             found.append("k = $k")
+    if "k = $k" in conditions.get("n", ()) and not any("k = $k" in conditions[name] for name in names):
+        conditions["n"].remove("k = $k")  # a negated step binds no variable
     lossy = random.sample(names, random.randint(1, len(names)))
     lossy += ["n"] if "n" in steps and random.random() < 0.5 else []
     defined = [f"{name} AS {' AND '.join(found)}" for name, found in conditions.items()]

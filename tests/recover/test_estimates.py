@@ -24,6 +24,7 @@ from tests.recover.estimate_programs import (
     estimate_events,
     estimate_program,
     exponential,
+    wide_program,
 )
 
 
@@ -88,6 +89,20 @@ def test_random_programs() -> None:
     kinds = agrees([*range(12), 24, 52], 2) + agrees([38], 3)
     assert kinds["estimate"] > 10
     assert kinds["withdrawn"] > 2
+
+
+def test_wide_programs() -> None:
+    """With everything that statements have."""
+    kinds = agrees([*range(6), 13, 23, 27, 31, 412], 3, wide_program)
+    assert kinds["estimate"] > 10
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(0)
+def test_wide_programs_for_long() -> None:
+    kinds = agrees(range(3_000, 3_600), 3, wide_program) + agrees(range(4_000, 4_060), 4, wide_program)
+    assert kinds["match"] > 50
+    assert kinds["withdrawn"] > 50
 
 
 @pytest.mark.soak

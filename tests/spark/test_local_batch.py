@@ -25,6 +25,7 @@ from foretell.spark.partitioning.shuffle_rows import EVENTS, ShuffleRow, read_ta
 from foretell.spark.partitioning.statement_groups import TableSlice
 from tests.case_files import Case, cases, sampled
 from tests.engine_pair import comparable_rows
+from tests.recover.estimate_programs import ESTIMATES, estimate_events, exponential, wide_program
 from tests.spark.local_batch import LocalBatchJob, local_batch
 
 VARYING = ft.ReadOptions(missing_columns=True)
@@ -61,6 +62,44 @@ def test_case_with_more_than_memory_holds(case: Case, monkeypatch: pytest.Monkey
     given: dict[str, Any] = {"time": case.time, "tables": case.tables, "until": case.until, "model": case.model}
     found, expected = local_batch(case.text, case.streams, **given), ft.run(case.text, case.streams, **given)
     assert comparable_rows(found.notifications()) == comparable_rows(expected)
+
+
+@pytest.mark.parametrize("seed", [*range(4), 13, 23])
+def test_estimates(seed: int) -> None:
+    program = wide_program(random.Random(seed))
+    given: dict[str, Any] = {"tables": program.tables, "until": program.until, "model": program.model}
+    expected = ft.run(program.program, {"s": program.events}, engine="embedded", **given)
+    batch = local_batch(program.program, {"s": program.events}, **given)
+    assert comparable_rows(batch.notifications()) == comparable_rows(expected)
+    assert batch.frame_matches(expected)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("seed", range(5_000, 5_300))
+def test_estimates_for_long(seed: int) -> None:
+    test_estimates(seed)
+
+
+def test_estimates_of_a_trained_model() -> None:
+    events = estimate_events(600)
+    model = ft.train(ESTIMATES, {"s": events[:400]}).document()
+    batch = local_batch(ESTIMATES, {"s": events[400:]}, model=model, until=3_000)
+    expected = ft.run(ESTIMATES, {"s": events[400:]}, model=model, until=3_000, engine="embedded")
+    assert {n.kind for n in expected} >= {"estimate"}
+    assert comparable_rows(batch.notifications()) == comparable_rows(expected)
+
+
+def test_an_event_matters_where_its_operator_is_changed() -> None:
+    """With a lost, b may be any later b, not only the first of the same v."""
+    text = """STREAM s (id INT, k STRING, v INT, w INT) TIME time ID id;
+    SUBSCRIBE m FROM s PER k MATCH a ; b ;{w = 1 AND v = b.v} c DEFINE a AS v = 1, b AS v = 2, c AS v = 3
+    LOSING 0.5 OF b ABOVE 0;"""
+    rows = [{"time": n, "id": n, "k": "x", "v": v, "w": w} for n, (v, w) in enumerate([(1, 0), (3, 0), (3, 1), (9, 9)])]
+    model = {"subscriptions": {"m": {"after": {"b": exponential(5.0, 0.9), "c": exponential(5.0, 0.9)}}}}
+    expected = ft.run(text, {"s": rows}, model=model, engine="embedded")
+    assert len(expected) == 2
+    assert comparable_rows(local_batch(text, {"s": rows}, model=model).notifications()) == comparable_rows(expected)
 
 
 QUENCHED = """

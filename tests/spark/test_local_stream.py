@@ -35,6 +35,7 @@ from foretell.spark.streaming.map_side import StreamMapper
 from foretell.spark.streaming.query import StreamTopology, topology_of
 from foretell.spark.streaming.watched_files import WatchedFiles
 from tests.case_files import Case, sampled
+from tests.recover.estimate_programs import wide_program
 from tests.spark.micro_batches import ALL, as_types, batches, lateness_of, live
 
 SHARD_IDS = (4112907113393557205, 4112907113393553511)
@@ -110,6 +111,23 @@ def test_case(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
         typed = {name: as_types(events, types[name]) for name, events in batch.items()}
         wanted = engine.push_together(typed).table().to_pylist()
         assert stream.push(typed, random) == sorted(map(shown, wanted))
+
+
+@pytest.mark.parametrize("seed", [*range(4), 13, 23])
+def test_estimates(seed: int) -> None:
+    program, random = wide_program(Random(seed)), Random(seed)
+    beats = "STREAM beats (t INT) TIME t LATE BY 3; SUBSCRIBE unheard FROM beats MATCH b DEFINE b AS FALSE;"
+    text = f"{program.program.replace(';', ' LATE BY 3;', 1)} {beats}"
+    names = [name for name in ("v", "k", "w", "l", "e", "time") if name != "e" or " e INT" in program.stream]
+    types = {"s": dict.fromkeys(names, Type.INT), "beats": {"t": Type.INT}}
+    engine = ft.Engine(text, tables=program.tables, model=program.model)
+    stream = LocalStream(ft.parse(text), types, program.tables, random.choice((1, 2, 3)), as_model(program.model))
+    events = [{name: event[name] for name in names} for event in program.events]
+    cut = random.randrange(len(events))
+    for own, beat in ((events[:cut], []), (events[cut:], []), ([], [{"t": program.until + 3}])):
+        batch = {"s": own, "beats": beat}
+        wanted = engine.push_together(batch).table().to_pylist()
+        assert stream.push(batch, random) == sorted(map(shown, wanted))
 
 
 def test_forecasts() -> None:

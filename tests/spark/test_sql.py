@@ -20,6 +20,7 @@ from foretell.arguments.streams import declaration_of
 from foretell.bench.workloads.ticks import ticks
 from foretell.spark.sql.input_schemas import stream_schemas
 from foretell.spark.sql.table_function import TableFunction, TablePartition, partition_class, register
+from tests.recover.estimate_programs import ESTIMATE_MODEL, ESTIMATES, estimate_events
 
 STATEMENTS = """
 STREAM ticks (ts INT, name STRING, price FLOAT, volume INT) TIME ts;
@@ -208,7 +209,7 @@ def test_a_partitioning_of_the_caller_is_refused(spark: SparkSession) -> None:
     ("text", "inputs", "code"),
     [
         ("CORRELATE c FROM s DO push('x'){a} DEFINE a AS k = 1;", {"s": LONGS}, "not-in-engine"),
-        ("SUBSCRIBE m FROM s MATCH a ; b LOSING 0.1 ABOVE 0.5;", {"s": LONGS}, "not-in-engine"),
+        ("SUBSCRIBE m FROM s MATCH a ; b ; c LOSING 0.1 ABOVE 0.5;", {"s": LONGS}, "no-delay"),
         ("SUBSCRIBE m FROM s, u MATCH a ; b;", {"s": LONGS, "u": LONGS}, "several-streams"),
         ("SUBSCRIBE m FROM s MATCH a;", {}, "undeclared-stream"),
         ("SUBSCRIBE m FROM s MATCH a DEFINE a AS price > 1;", {"s": LONGS}, "unknown-attribute"),
@@ -223,6 +224,17 @@ def test_what_cannot_be_registered(spark: SparkSession, text: str, inputs: dict[
     with pytest.raises(ft.ForetellError) as caught:
         register(spark, text, inputs, time=dict.fromkeys(inputs, "time") or {"s": "time"})
     assert caught.value.code == code, str(caught.value)
+
+
+def test_lost_events(spark: SparkSession) -> None:
+    events = estimate_events(200)
+    spark.createDataFrame(pa.Table.from_pylist(events)).createOrReplaceTempView("reads")
+    assert register(spark, ESTIMATES, {}, model=ESTIMATE_MODEL) == ("theft",)
+    found = spark.sql("SELECT kind, end, probability, id FROM theft(TABLE(reads), until => 3000)").toArrow()
+    expected = ft.run(ESTIMATES, {"s": events}, model=ESTIMATE_MODEL, until=3_000, engine="embedded")
+    assert sorted(map(str, found.to_pylist())) == sorted(
+        str({"kind": n.kind, "end": n.end, "probability": n.probability, "id": n.id}) for n in expected
+    )
 
 
 def test_the_time_column_need_not_be_named(spark: SparkSession, caplog: pytest.LogCaptureFixture) -> None:

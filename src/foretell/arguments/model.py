@@ -10,6 +10,7 @@ from pathlib import Path
 from foretell.arguments.validation import bad_argument, describe
 from foretell.errors import InputError, suggestion
 from foretell.events.delays.delay_model import DelayModel, GapLearning
+from foretell.language.checked import CheckedStatement, CheckedSubscription
 from foretell.learn.model import EXPECTED_SHAPE, Model
 from foretell.learn.settings import Learning
 
@@ -47,6 +48,16 @@ def delay_models(
             message = f"{model.name}, subscription '{name}': {error.message}"
             raise InputError(error.code, message, hint=error.hint) from None
     return delays
+
+
+def require_delays(statements: Iterable[CheckedStatement], delays: Mapping[str, DelayModel]) -> None:
+    """Raises InputError, before the first event, where a statement with LOSING lacks a delay."""
+    losing = [s for s in statements if isinstance(s, CheckedSubscription) and s.tree.losing is not None]
+    if losing:
+        from foretell.language.estimate_scorer import check_delays  # loads SciPy, which takes a while
+
+        for statement in losing:
+            check_delays(statement, delays.get(statement.name))
 
 
 def as_learning(learning: object) -> Learning | None:

@@ -99,6 +99,7 @@ class Engine(Viewed):
     ) -> None:
         registry = StatementRegistry(as_subscriptions(subscriptions))
         settings = EngineSettings.of(limits, model, learning)
+        settings.check_delays(registry.subscriptions())
         #: Notes on the subscriptions with FORECAST that the model was not trained for.
         self.untrained = settings.untrained_notes(registry.subscriptions())
         inputs = InputRegistry(registry, as_input_settings(time, read))

@@ -46,6 +46,12 @@ class EngineSettings:
         own = self.model.of_statements((name,))
         return delay_models(own, [name], self.learning, afresh=ignore_snapshot).get(name) or DelayModel()
 
+    def check_delays(self, program: Subscriptions) -> None:
+        """Raises InputError where the model has delays that are no distributions."""
+        for statement in program.program.statements:
+            if isinstance(statement, tree.Subscription) and statement.losing is not None:
+                self.delays(str(statement.name))
+
     def untrained_notes(self, program: Subscriptions) -> tuple[str, ...]:
         """Notes on the subscriptions with FORECAST that the model was not trained for."""
         if not any(isinstance(s, tree.Subscription) and s.forecast is not None for s in program.program.statements):

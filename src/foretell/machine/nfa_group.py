@@ -226,10 +226,10 @@ class NfaGroup:
         assert executor is not None
         for number, lanes, limit in executor.refusals:
             if number in self.members:
-                ledger.refuse(self.members[number].plan.name, lanes, self.stream.keys, limit)
+                ledger.refuse(self.members[number].plan.shown_name, lanes, self.stream.keys, limit)
         for number, count in executor.dropped.items():
             if number in self.members:
-                ledger.drop(self.members[number].plan.name, count, executor.dropped_by)
+                ledger.drop(self.members[number].plan.shown_name, count, executor.dropped_by)
         executor.refusals, executor.dropped = [], {}
 
     def _without_refused(self, executor: NfaExecutor | ArrivalExecutor, matches: RawMatches) -> RawMatches:

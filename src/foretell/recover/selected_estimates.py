@@ -208,12 +208,11 @@ class SelectedEstimates:
             seen.restore(recorded, bounds)
         self._certain.restore(state["certain"], bounds)
         names = self._held.restore(state["held"], bounds, like)
+        assert like.matches is not None
         keys = restored_completions(state, len(names), bounds).keys
         until = times(state["until"], np.float64, (len(names),), "the estimates").tolist()
         for name, known, time in sorted(zip(names, keys, until, strict=True), key=lambda row: row[1]):
             part, row = self._held.places[name]
-            matches, lane = part.results.matches, part.results.lane[row : row + 1]
-            assert matches is not None
             positions = np.frombuffer(name[1], np.int64).reshape(1, -1)
-            (events,) = self._events(name[0], positions, lane, matches.buffer)
+            (events,) = self._events(name[0], positions, part.results.lane[row : row + 1], like.matches.buffer)
             self._report(name, _Reported(known, time, events))

@@ -61,7 +61,7 @@ class DelayModel:
                 continue
             if side not in ("after", "before"):
                 raise InputError("bad-model", f"expected 'after' or 'before' in the delays, found '{side}'")
-            sides[side] = {str(step): dict(_delays(step, d)) for step, d in _object(steps, f"'{side}'").items()}
+            sides[side] = {str(step): dict(_delays(step, side, d)) for step, d in _object(steps, f"'{side}'").items()}
         return cls(sides.get("after", {}), sides.get("before", {}), gaps)
 
 
@@ -87,13 +87,22 @@ def delay_between(delays: Delays, step: str, other: str, nearest: str | None) ->
     return known.get(other) or (known.get(NEAREST) if other == nearest else None)
 
 
-def _delays(step: object, description: object) -> Iterator[tuple[str, DelayDistribution]]:
+def _delays(step: object, side: str, description: object) -> Iterator[tuple[str, DelayDistribution]]:
     delays = _object(description, f"the delay of '{step}'")
     if "distribution" in delays or not delays:
-        yield NEAREST, DelayDistribution.of(delays)
+        yield NEAREST, _delay(delays, f"the delay of '{step}'")
         return
     for other, delay in delays.items():
-        yield str(other), DelayDistribution.of(_object(delay, f"the delay between '{step}' and '{other}'"))
+        yield str(other), _delay(delay, f"the delay of '{step}' {side} '{other}'")
+
+
+def _delay(description: object, name: str) -> DelayDistribution:
+    try:
+        return DelayDistribution.of(_object(description, name))
+    except InputError as error:
+        if error.code == "bad-model":
+            raise
+        raise InputError(error.code, f"{name}: {error.message}", hint=error.hint) from None
 
 
 def _object(value: object, name: str) -> Mapping[str, object]:

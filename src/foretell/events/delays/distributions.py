@@ -65,26 +65,28 @@ class DelayDistribution:
     @classmethod
     def of(cls, description: Mapping[str, object]) -> DelayDistribution:
         parameters = dict(description)
-        name = str(parameters.pop("distribution", ""))
+        name = str(parameters.pop("distribution", "") or "")
         share = parameters.pop("share", 1.0)
         if name not in _DISTRIBUTIONS:
             raise InputError(
                 "unknown-distribution",
                 f"unknown delay distribution '{name}'",
-                hint=suggestion(name, _DISTRIBUTIONS),
+                hint=suggestion(name, _DISTRIBUTIONS) or f"known are {', '.join(_DISTRIBUTIONS)}",
             )
         if not isinstance(share, int | float) or isinstance(share, bool) or not 0 <= share <= 1:
-            raise InputError("bad-delay", f"the share of a delay must be between 0 and 1, found {display_value(share)}")
+            message = f"the share of a delay must be between 0 and 1, found {display_value(share)}"
+            raise InputError("bad-delay", message, hint="give the share of cases in which the event comes, such as 0.9")
         names, make = _DISTRIBUTIONS[name]
         if set(parameters) != set(names):
-            raise InputError("bad-delay", f"the delay '{name}' takes the parameters {', '.join(names)} and share")
+            message = f"the delay '{name}' takes the parameters {', '.join(names)} and share"
+            raise InputError("bad-delay", message, hint=_EXAMPLES[name])
         try:
             with np.errstate(over="ignore"):
                 law = make(parameters)
         except (ValueError, OverflowError) as error:
-            raise InputError("bad-delay", f"invalid delay '{name}': {error}") from None
+            raise InputError("bad-delay", f"invalid delay '{name}': {error}", hint=_EXAMPLES[name]) from None
         if not 0 < law.reach < math.inf:
-            raise InputError("bad-delay", f"invalid delay '{name}': it would take {law.reach:g}")
+            raise InputError("bad-delay", f"invalid delay '{name}': it would take {law.reach:g}", hint=_EXAMPLES[name])
         return cls(name, parameters, float(share), law)
 
     @property
@@ -268,4 +270,16 @@ _DISTRIBUTIONS: Mapping[str, tuple[tuple[str, ...], Callable[[Mapping[str, objec
     "lognormal": (("median", "sigma"), _lognormal),
     "uniform": (("low", "high"), _uniform),
     "points": (("points",), _points),
+}
+
+_EXAMPLES: Mapping[str, str] = {
+    name: f'for example {{"distribution": "{name}", {parameters}, "share": 0.9}}'
+    for name, parameters in (
+        ("exponential", '"mean": 60'),
+        ("gamma", '"shape": 2, "scale": 30'),
+        ("weibull", '"shape": 1.5, "scale": 60'),
+        ("lognormal", '"median": 60, "sigma": 0.5'),
+        ("uniform", '"low": 0, "high": 60'),
+        ("points", '"points": [[0, 0], [60, 0.9], [300, 1]]'),
+    )
 }

@@ -76,6 +76,11 @@ class SubscriptionPlan:
     def name(self) -> str:
         return self.subscription.name
 
+    @property
+    def shown_name(self) -> str:
+        """The name in messages: names of hidden patterns begin with that of their statement, and a NUL."""
+        return self.name.replace("\0", "")
+
     @cached_property
     def schema(self) -> ResultSchema:
         return result_schema(self.subscription)

@@ -25,6 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from foretell.arguments.model import require_delays
 from foretell.arguments.period import ANY_TIME, PeriodRequest
 from foretell.arguments.until import parse_until
 from foretell.errors import InputError
@@ -102,6 +103,7 @@ class BatchJob:
         known = {name: source.known for name, source in self._sources.items()}
         self.checked = program.checked(known, {name: table.types for name, table in tables.items()})
         _refuse_unsupported(self.checked)
+        require_delays(self.checked.statements, delays or {})
         self._cores = self._spark.sparkContext.defaultParallelism
         schemas = {name: source.schema for name, source in self._sources.items()}
         statements = [s for s in self.checked.statements if isinstance(s, CheckedSubscription)]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -29,18 +29,21 @@ from pyspark.sql.udtf import (
 from pyspark.util import PythonEvalType
 
 from foretell.arguments.input_settings import as_input_settings
+from foretell.arguments.model import ModelLike, as_model, delay_models
 from foretell.arguments.statements import as_subscriptions
 from foretell.arguments.streams import declaration_of, read_tables
 from foretell.arguments.until import parse_until
 from foretell.arguments.validation import as_tables, bad_argument
-from foretell.engine.planning import start_runtime
+from foretell.engine.planning import delays_of, start_runtime
 from foretell.errors import InputError
+from foretell.events.delays.delay_model import DelayModel
 from foretell.events.ingest.nulled_values import NulledValues, merge_nulled, unreadable_summary
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read, time_notes
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Schema, Type
 from foretell.language.checked import CheckedProgram, CheckedSubscription
 from foretell.language.subscriptions import parse as parse_text
+from foretell.machine.runtime import MatchRuntime
 from foretell.notify.arrow_encoder import encode_results
 from foretell.notify.typed_columns import TypedNotifications
 from foretell.plan.lower.program import UnsupportedError
@@ -77,15 +80,17 @@ def register(
     time: Mapping[str, str] | str | None = None,
     tables: Mapping[str, object] | None = None,
     strict: bool = False,
+    model: ModelLike | None = None,
 ) -> tuple[str, ...]:
     """Register each subscription as a table function of its name, and return the names.
 
     The STREAM statements have the types of events. `inputs` has those that they leave open: for a stream a frame, a
     schema, or the name of a table, of which no rows are read. `time` names the time column of streams without a STREAM
     statement, `tables` has the FOR EACH tables. With `strict` a malformed event stops the query; without, malformed
-    events are quarantined, and the log of the task counts them.
+    events are quarantined, and the log of the task counts them. LOSING takes the delays of a `model`.
     """
     program = as_subscriptions(subscriptions)
+    delays = delay_models(as_model(model), [str(s.name) for s in program.program.statements])
     schemas = stream_schemas(spark, program, inputs, time)
     loaded = read_tables(program.tables, as_tables(tables))
     if not isinstance(strict, bool):
@@ -97,7 +102,8 @@ def register(
     declarations = {name: replace(given[name], time=str(schema.time)) for name, schema in schemas.items()}
     parts = PARTITIONS_PER_CORE * spark.sparkContext.defaultParallelism
     functions = [
-        TableFunction(program.text, s.name, schemas, declarations, loaded, strict, parts) for s in checked.statements
+        TableFunction(program.text, s.name, schemas, declarations, loaded, strict, parts, delays)
+        for s in checked.statements
     ]
     for function in functions:
         function.validate()
@@ -122,11 +128,12 @@ class TableFunction:
     tables: Mapping[str, TemplateTable]
     strict: bool
     partitions: int
+    delays: Mapping[str, DelayModel] = field(default_factory=dict)
 
     def validate(self) -> None:
         """Raise an error if the statement cannot run as a table function."""
         try:
-            start_runtime(self.checked, self.tables)
+            self._runtime()
         except UnsupportedError as error:
             message = f"the engine on Spark does not run {error} yet"
             raise InputError("not-in-engine", message, hint="use ft.run with engine='reference'") from None
@@ -249,11 +256,14 @@ class TableFunction:
         table = pa.Table.from_batches(batches)
         return replace(read(table, self._declaration, strict=self.strict), schema=self.schemas[self.stream])
 
+    def _runtime(self) -> MatchRuntime:
+        return start_runtime(self.checked, self.tables, delays=delays_of(self.delays))
+
     def parse_until(self, until: object) -> int | float | None:
         return parse_until(until, {self.schemas[self.stream].time_type})
 
     def process(self, batch: EventBatch, until: int | float | None) -> Iterator[pa.Table]:
-        runtime = start_runtime(self.checked, self.tables)
+        runtime = self._runtime()
         for results in runtime.process({self.stream: batch}, until, ends=True):
             if results.schema.name == self.name and results.notification_count:
                 yield self.columns.table(encode_results(results, *results.notification_rows))

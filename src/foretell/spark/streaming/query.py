@@ -34,7 +34,6 @@ from foretell.events.ingest.time_candidates import time_note
 from foretell.events.types import Type
 from foretell.forecast.online.factory import untrained_notes
 from foretell.language import tree
-from foretell.language.parser import parse
 from foretell.language.subscriptions import Subscriptions, of_program
 from foretell.learn.model import Model
 from foretell.learn.settings import Learning
@@ -146,7 +145,10 @@ def topology_of(
     checked = program.checked({}, {name: table.types for name, table in loaded.items()})
     processor = ShardProcessor(
         groups=groups,
-        initial={g.name: _initial_snapshot(g, declarations, arrow_tables, limits, model, learning) for g in groups},
+        initial={
+            g.name: _initial_snapshot(g, declarations, arrow_tables, limits, _model_of(g, groups, model), learning)
+            for g in groups
+        },
         tables=arrow_tables,
         columns=notification_columns(list(map(result_schema, checked.statements)), json=json),
         time_columns={name: declaration.time for name, declaration in declarations.items()},
@@ -290,11 +292,19 @@ def _initial_snapshot(
         group.text,
         tables={name: tables[name] for name in group.tables},
         limits=limits,
-        model=None if model is None else model.of_statements({str(s.name) for s in parse(group.text).statements}),
+        model=model,
         learning=learning,
     )
     engine.push_together({name: [] for name in declarations})
     return engine.snapshot()
+
+
+def _model_of(group: StatementGroup, groups: tuple[StatementGroup, ...], model: Model | None) -> Model | None:
+    """The part of a model that is about a group's statements, and about any that may come by the control stream."""
+    if model is None:
+        return None
+    others = {name for other in groups if other is not group for name in other.statements}
+    return model.of_statements({*model.subscriptions, *model.delays} - others)
 
 
 # ── Spark ──
