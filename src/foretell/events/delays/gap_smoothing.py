@@ -44,7 +44,7 @@ def enough_gaps(cells: Floats, wanted: Floats, unseen: Floats) -> float:
     totals = cells.sum(axis=0)
     choices = FEWEST * 2.0 ** np.arange(1 + max(0, int(np.ceil(np.log2(totals.sum() / FEWEST)))))
     places = np.flatnonzero(totals)
-    misses = [_miss(cells[:, places], wanted, unseen, bells(places, totals, n)[:, places]) for n in choices]
+    misses = [_miss(cells[:, places], wanted, unseen, bells(places.astype(np.float64), totals, n)[:, places]) for n in choices]
     best = len(choices) - 1 - int(np.argmin(misses[::-1]))  # of equal ones the smoothest
     return float(choices[best])
 
