@@ -37,22 +37,6 @@ from foretell.events.types import Scalar, Type, format_timestamp
 FOLDER = Path(__file__).parent / "cases"
 
 
-#: Estimates that only the reference evaluator makes yet: of a lost first step without WITHIN, with AFTER MATCH, over
-#: estimates, and with conditions on `prev` and `duration`. Whatever begins to run leaves this list.
-NOT_COMPILED = {
-    "the first step lost, without a window: any time before",
-    "LOSS WHEN first, then the LOSS of the others",
-    "LOSS WHEN is decided by what the step's condition fixes, however it is written",
-    "`,`: an event lost in between breaks the match",
-    "`;{θ}`: an event that satisfies θ, lost before the one that was seen, breaks the match",
-    "an estimate never removes a certain match: it is withdrawn",
-    "an estimate is taken only from what certain matches leave",
-    "two estimates that rest on the same lost event are not multiplied",
-    "a match over estimates is as likely as they are together",
-    "prev and duration mention the step that was lost",
-}
-
-
 @dataclass(frozen=True)
 class Case:
     file: str
@@ -68,7 +52,7 @@ class Case:
     @property
     def is_compiled(self) -> bool:
         """Whether the compiled engine runs the case."""
-        return "CORRELATE" not in self.text and self.name not in NOT_COMPILED
+        return "CORRELATE" not in self.text
 
     @property
     def time(self) -> dict[str, str]:

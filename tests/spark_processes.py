@@ -7,35 +7,9 @@ import signal
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
-
-@dataclass(frozen=True)
-class Process:
-    number: int
-    parent: int
-    command: tuple[bytes, ...]
-
-
-def descendants(parent: int) -> list[Process]:
-    """Return the processes that a process has started, directly or through others."""
-    children: dict[int, list[Process]] = {}
-    for place in Path("/proc").iterdir():
-        try:
-            if place.name.isdecimal():
-                fields = (place / "stat").read_text().rsplit(")", 1)[1].split()
-                command = tuple((place / "cmdline").read_bytes().split(b"\0"))
-                children.setdefault(int(fields[1]), []).append(Process(int(place.name), int(fields[1]), command))
-        except OSError:
-            continue
-    found: list[Process] = []
-    pending = [parent]
-    while pending:
-        own = children.get(pending.pop(), [])
-        found += own
-        pending += [process.number for process in own]
-    return found
+from foretell.bench.processes import descendants
 
 
 def java_children(parent: int) -> list[int]:

@@ -18,6 +18,7 @@ from foretell.arguments.input_settings import InputSettings
 
 PLAIN = ft.parse("SUBSCRIBE m FROM s MATCH a , b;")
 LOSING = ft.parse("SUBSCRIBE m FROM s MATCH a ; b LOSING 0.1 ABOVE 0.5;")
+CORRELATED = ft.parse("CORRELATE m FROM s DO push('x'){a};")
 
 
 def choice(program: ft.Subscriptions, source: object, engine: str | None = None) -> EngineChoice:
@@ -50,17 +51,16 @@ def test_files_by_their_size(rows: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(engine_choice, "SPARK_FROM", 15_000)
     assert choice(PLAIN, str(rows / "s.csv")).engine == "spark"
     assert choice(PLAIN, rows / "s.parquet").notes == ("runs on Spark: 20,000 events; Spark from 15,000 on",)
-    assert choice(PLAIN, rows / "s.csv", "embedded") == EngineChoice("embedded", is_given=True)
+    assert choice(PLAIN, rows / "s.csv", "embedded") == EngineChoice("embedded")
 
 
 def test_data_in_memory_and_statements_that_are_not_compiled(rows: Path) -> None:
     assert choice(PLAIN, [{"time": 1}]) == EngineChoice("embedded")
     assert choice(PLAIN, "-") == EngineChoice("embedded")
     assert choice(PLAIN, "table:logins") == EngineChoice("spark", "only Spark reads table:logins")
-    model = {"subscriptions": {"m": {"before": {"a": {"distribution": "exponential", "mean": 5}}}}}
-    found = ft.run(LOSING, {"s": [{"time": 1}]}, time="time", model=model)
-    first = "runs by the reference evaluator: no other engine runs LOSING of the first step, 'a', without WITHIN yet"
-    assert found.notes[0] == first
+    assert choice(LOSING, [{"time": 1}]) == EngineChoice("embedded")
+    found = ft.run(CORRELATED, {"s": [{"time": 1}]}, time="time")
+    assert found.notes[0] == "runs by the reference evaluator: no other engine supports CORRELATE yet"
 
 
 def test_a_run_notes_its_engine(rows: Path) -> None:

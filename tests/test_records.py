@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import foretell
+from foretell import records
 from foretell.records import record, written_init
 
 
@@ -106,10 +107,9 @@ def _records() -> Iterator[Any]:
         if "spark" in module.name or module.name.endswith("__main__"):
             continue
         for value in vars(import_module(module.name)).values():
-            if isinstance(value, type) and value.__module__ == module.name and is_dataclass(value):
-                init = vars(value).get("__init__")
-                if init is not None and (init.__name__ == "first_init" or init.__globals__.get("factory")):
-                    yield value
+            is_own = isinstance(value, type) and value.__module__ == module.name and "__init__" in vars(value)
+            if is_own and is_dataclass(value) and value.__repr__ is records._repr:
+                yield value
 
 
 def test_constructors_are_those_of_dataclasses() -> None:

@@ -1,8 +1,9 @@
 """Records: frozen dataclasses that are quick to make, the classes and their objects.
 
 `dataclasses` writes six functions for each frozen class and compiles them when the module is loaded: half a millisecond
-for each of the 300 classes of a start. Records share their functions but for the constructor, which is written when the
-first object is made. Otherwise a record is a dataclass: it has fields, `replace` works, equal ones have equal hashes.
+for each of the 300 classes of a start. Records share their functions but for the constructor, which `dataclasses`
+writes when the first object is made. Otherwise a record is a dataclass: it has fields, `replace` works, equal ones have
+equal hashes.
 
 Type checkers refuse to set a field of a record. A frozen dataclass refuses it at run time too, and pays for that: its
 fields are set one by one through `object.__setattr__`, which takes three times as long.
@@ -11,7 +12,7 @@ fields are set one by one through `object.__setattr__`, which takes three times 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import Any, TypeVar, dataclass_transform
 
@@ -21,6 +22,7 @@ Record = TypeVar("Record")
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def record(cls: type[Record]) -> type[Record]:
     """A dataclass whose fields nobody sets."""
+    cls.__doc__ = cls.__doc__ or cls.__name__  # `dataclasses` would format a signature, which takes long
     made: Any = dataclass(init=False, repr=False, eq=False)(cls)
     own = made.__dict__
     if "__init__" not in own:
@@ -51,43 +53,17 @@ def _repr(value: Any) -> str:
 
 
 def _first_init(cls: Any) -> Callable[..., None]:
-    """A constructor that writes the real one and takes its place; several threads may do so at once."""
+    """A constructor that puts the real one in its own place; several threads may do so at once."""
 
     def first_init(self: Any, *values: Any, **named: Any) -> None:
-        init = written_init(cls)
-        cls.__init__ = init
-        init(self, *values, **named)
+        cls.__init__ = written_init(cls)
+        cls.__init__(self, *values, **named)
 
     return first_init
 
 
-_FACTORY: Any = object()
-
-
 def written_init(cls: Any) -> Callable[..., None]:
-    """The constructor of a dataclass, as `dataclasses` writes it."""
-    known: dict[str, Any] = {"factory": _FACTORY}
-    parameters: dict[bool, list[str]] = {False: ["self"], True: []}
-    body = []
-    for each in fields(cls):
-        name, default = each.name, f"default_{each.name}"
-        if each.default_factory is not MISSING:
-            known[default] = each.default_factory
-            value = f"{default}() if {name} is factory else {name}" if each.init else f"{default}()"
-            body.append(f"self.{name} = {value}")
-            default = "factory"
-        elif each.init or each.default is not MISSING:
-            known[default] = each.default
-            body.append(f"self.{name} = {name if each.init else default}")
-        if each.init:
-            optional = default == "factory" or each.default is not MISSING
-            parameters[each.kw_only is True].append(f"{name}={default}" if optional else name)
-    if hasattr(cls, "__post_init__"):
-        body.append("self.__post_init__()")
-    keywords = ["*", *parameters[True]] if parameters[True] else []
-    lines = [f"def __init__({', '.join(parameters[False] + keywords)}):", *(f" {line}" for line in body or ["pass"])]
-    # As `dataclasses` does: of the text only the names of fields vary, which are names in our own modules.
-    exec("\n".join(lines), known)
-    init: Callable[..., None] = known["__init__"]
-    init.__qualname__ = f"{cls.__qualname__}.__init__"
+    """The constructor that `dataclasses` writes for a class, taken from a subclass with the same fields."""
+    twin: Any = type(cls)(cls.__name__, (cls,), {"__doc__": cls.__name__, "__qualname__": cls.__qualname__})
+    init: Callable[..., None] = dataclass(repr=False, eq=False)(twin).__init__
     return init

@@ -111,7 +111,7 @@ def test_held_matches_survive_new_subscriptions() -> None:
     assert [(n.start, n.events) for n in engine.advance(99) if n.subscription == "last"] == separate
 
 
-UNSUPPORTED = "SUBSCRIBE lost FROM s MATCH a ; b LOSING 0.1 ABOVE 0.5;"
+UNSUPPORTED = "CORRELATE both FROM s DO push('x'){a};"
 
 
 @pytest.mark.parametrize("running", [False, True])

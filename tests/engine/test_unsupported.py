@@ -9,15 +9,8 @@ import foretell as ft
 ROWS = [{"time": 1, "n": "x"}]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected_message"),
-    [
-        ("SUBSCRIBE m FROM s MATCH a ; b LOSING 0.1 ABOVE 0.5", "LOSING of the first step, 'a', without WITHIN"),
-        ("CORRELATE m FROM s DO push('x'){a}", "CORRELATE"),
-    ],
-)
-def test_unsupported_statements_are_refused(text: str, expected_message: str) -> None:
+def test_unsupported_statements_are_refused() -> None:
     with pytest.raises(ft.InputError) as caught:
-        ft.run(text, {"s": ROWS}, time={"s": "time"}, engine="embedded")
+        ft.run("CORRELATE m FROM s DO push('x'){a}", {"s": ROWS}, time={"s": "time"}, engine="embedded")
     assert caught.value.code == "not-in-engine"
-    assert caught.value.message == f"the embedded engine does not run {expected_message} yet"
+    assert caught.value.message == "the embedded engine does not run CORRELATE yet"

@@ -2332,6 +2332,14 @@ ODD = [
         "  hint: compare values of the same type",
     ),
     (
+        "unexpected",
+        'SUBSCRIBE "s\0t" FROM x MATCH a',
+        "1:11: a name cannot have the character NUL\n"
+        '  1 | SUBSCRIBE "s\N{REPLACEMENT CHARACTER}t" FROM x MATCH a\n'
+        "    |           ^\n"
+        "  hint: leave the character out",
+    ),
+    (
         "unclosed",
         "SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 'one\ntwo",
         "1:44: the quote ' is opened here and never closed\n"

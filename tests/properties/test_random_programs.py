@@ -208,8 +208,6 @@ ROWS = [{"time": i, "kind": "ab"[i % 2], "v": i, "n": "x"} for i in range(6)]
 #: What the compiled engine does not run, by what it says of it. Whatever begins to run leaves this list.
 UNSUPPORTED = {
     "CORRELATE": "CORRELATE m FROM s DO accumulate{a, b} DEFINE a AS v = 1, b AS v = 2;",
-    "LOSING of the first step, 'a', without WITHIN": "SUBSCRIBE m FROM s MATCH a ; b LOSING 0.1 OF a ABOVE 0.5;",
-    "LOSING with AFTER MATCH": "SUBSCRIBE m FROM s MATCH a ; b WITHIN 3 AFTER MATCH CONSUME LOSING 0.1 ABOVE 0.5;",
 }
 
 

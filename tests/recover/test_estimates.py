@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any
 
@@ -20,7 +20,6 @@ from foretell.recover.hidden_patterns import all_lost_sets, variant_of
 from tests.recover.estimate_programs import (
     ESTIMATE_MODEL,
     ESTIMATES,
-    STREAM,
     EstimateProgram,
     estimate_events,
     estimate_program,
@@ -30,19 +29,36 @@ from tests.recover.estimate_programs import (
 def rows(notifications: Iterable[Notification]) -> list[tuple[Any, ...]]:
     """Probabilities of tables are not those of the integrals to the last digit."""
     return sorted(
-        (n.kind, n.start, n.end, round(n.probability, 4), str(n.id), str(n.events), str(n.key), str(n.bindings))
+        (
+            n.subscription,
+            n.kind,
+            n.start,
+            n.end,
+            round(n.probability, 4),
+            str(n.id),
+            str(n.events),
+            str(n.key),
+            str(n.bindings),
+        )
         for n in notifications
     )
 
 
 def run(program: EstimateProgram, engine: str) -> ft.Notifications:
     inputs: dict[str, object] = {"s": program.events}
-    return ft.run(program.text, inputs, engine=engine, time="time", model=program.model, until=program.until)
+    return ft.run(
+        program.program,
+        inputs,
+        engine=engine,
+        tables=program.tables or None,
+        model=program.model,
+        until=program.until,
+    )
 
 
 def push(program: EstimateProgram, random: Random) -> list[Notification]:
     """In batches of a few events, some of them after a snapshot was restored."""
-    engine = ft.Engine(STREAM + program.text, model=program.model)
+    engine = ft.Engine(program.program, model=program.model, tables=program.tables or None)
     found: list[Notification] = []
     first = 0
     while first < len(program.events):
@@ -54,14 +70,16 @@ def push(program: EstimateProgram, random: Random) -> list[Notification]:
     return [*found, *engine.advance(program.until)]
 
 
-def agrees(seeds: Iterable[int], most: int) -> Counter[str]:
+def agrees(
+    seeds: Iterable[int], most: int, made: Callable[[Random, int], EstimateProgram] = estimate_program
+) -> Counter[str]:
     kinds: Counter[str] = Counter()
     for seed in seeds:
-        program = estimate_program(Random(seed), most)
+        program = made(Random(seed), most)
         expected = rows(run(program, "reference"))
         assert rows(run(program, "embedded")) == expected, (seed, program)
         assert rows(push(program, Random(seed))) == expected, (seed, program)
-        kinds.update(row[0] for row in expected)
+        kinds.update(row[1] for row in expected)
     return kinds
 
 
@@ -159,3 +177,23 @@ def test_statements_come_and_go() -> None:
     engine.unsubscribe("theft")
     assert engine.partial_matches == 0
     assert [str(s.name) for s in engine.subscriptions.program.statements] == ["s", "q"]
+
+
+@pytest.mark.parametrize("names", [("b", "c"), ("seen", "again")])
+def test_names_of_users_are_not_those_of_hidden_patterns(names: tuple[str, str]) -> None:
+    """Other statements and steps may have any name."""
+    lost, end = names
+    exponential = {"distribution": "exponential", "mean": 3.0, "share": 0.5}
+    after = {lost: {"a": exponential}, end: {lost: exponential, "a": exponential}}
+    before = {"a": {lost: exponential, end: exponential}, lost: {end: exponential}}
+    text = f"""
+        STREAM s (k STRING) TIME time;
+        SUBSCRIBE m FROM s MATCH a ; {lost} ; {end}
+        DEFINE a AS k = 'a', {lost} AS k = 'b', {end} AS k = 'c' WITHIN 10 LOSING 0.2 ABOVE 0;
+        SUBSCRIBE "m without {lost}" FROM s MATCH a DEFINE a AS k = 'a';
+    """
+    events = [{"time": time, "k": k} for time, k in [(1, "a"), (3, "c"), (5, "b"), (6, "c"), (8, "a"), (30, "x")]]
+    model = {"subscriptions": {"m": {"after": after, "before": before}}}
+    compiled, plain = (ft.run(text, {"s": events}, model=model, engine=e) for e in ("embedded", "reference"))
+    assert {n.subscription for n in plain} == {"m", f"m without {lost}"}
+    assert [(n.subscription, n.events) for n in compiled] == [(n.subscription, n.events) for n in plain]

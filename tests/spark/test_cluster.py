@@ -5,32 +5,25 @@ Its processes get the environment that docs/cluster.md says and nothing else.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
-import signal
 import subprocess
 import sys
 import tarfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-import pyspark
 import pytest
 
 import foretell as ft
+from foretell.bench.spark.standalone_cluster import standalone_cluster
 from foretell.bench.workloads.ticks import ticks
-from foretell.spark.session.java import java_home
-from tests.broker import free_port, wait_until
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
 
-SPARK = Path(pyspark.__file__).parent
-PATIENCE = 120
 STATEMENTS = """
 STREAM ticks (ts INT, name STRING, price FLOAT, volume INT) TIME ts ID volume;
 SUBSCRIBE rise FROM ticks PER name MATCH a , b , c
@@ -96,81 +89,18 @@ class Cluster:
 
 
 def _answer(command: list[str], environment: dict[str, str]) -> str:
-    answer = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=400, check=False, preexec_fn=_end_with_us
-    )
+    answer = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=400, check=False)
     assert answer.returncode == 0, answer.stderr[-4000:]
     return answer.stdout
-
-
-def _end_with_us() -> None:
-    """Linux ends a process with the one that started it, whatever ended that; an executor ends with its worker."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-
-
-def _environment(home: Path) -> dict[str, str]:
-    """All that a master or a worker needs: see docs/cluster.md."""
-    notified = {
-        "PATH": "/usr/bin:/bin",
-        "HOME": str(home),
-        "JAVA_HOME": str(java_home()),
-        "SPARK_HOME": str(SPARK),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "NUMBA_CACHE_DIR": str(home / "kernels"),
-    }
-    if "PYTHONPATH" in os.environ:  # a checkout that is not installed
-        notified["PYTHONPATH"] = os.environ["PYTHONPATH"]
-    return notified
-
-
-@contextmanager
-def _process(folder: Path, name: str, ready: str, *command: str) -> Iterator[None]:
-    """A part of the cluster in a group of its own, so that all that it starts ends with it."""
-    log = folder / f"{name}.log"
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [str(SPARK / "bin" / "spark-class"), *command],
-            env=_environment(folder),
-            cwd=folder,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            preexec_fn=_end_with_us,
-        )
-    try:
-        wait_until(lambda: process.poll() is not None or ready in log.read_text(), PATIENCE)
-        assert ready in log.read_text(), log.read_text()[-2000:]
-        yield
-    finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        try:
-            process.wait(20)
-        finally:
-            _kill_group(process.pid)
-
-
-def _kill_group(group: int) -> None:
-    try:
-        os.killpg(group, signal.SIGKILL)
-    except ProcessLookupError:
-        return
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("cluster")
-    port = str(free_port())
-    url = f"spark://127.0.0.1:{port}"
-    deploy = "org.apache.spark.deploy"
-    in_process = ["--host", "127.0.0.1", "--webui-port", "0"]
-    with ExitStack() as parts:
-        master = [f"{deploy}.master.Master", *in_process, "--port", port]
-        parts.enter_context(_process(folder, "master", f"Starting Spark master at {url}", *master))
-        for number in range(2):
-            work = ["--cores", "1", "--memory", "1g", "--work-dir", str(folder / f"work-{number}")]
-            worker = [f"{deploy}.worker.Worker", *in_process, *work, url]
-            parts.enter_context(_process(folder, f"worker-{number}", "Successfully registered with master", *worker))
+    environment = {"HOME": str(folder), "NUMBA_CACHE_DIR": str(folder / "kernels")}
+    if "PYTHONPATH" in os.environ:  # a checkout that is not installed
+        environment["PYTHONPATH"] = os.environ["PYTHONPATH"]
+    with standalone_cluster(folder, environment, workers=2, cores=1, memory="1g") as url:
         yield Cluster(url, folder)
 
 

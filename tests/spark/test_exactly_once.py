@@ -16,6 +16,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import foretell as ft
+from foretell.spark.session.local_files import use_plain_files
 from foretell.spark.streaming.chunked_state import SMALL_BYTES
 from foretell.spark.streaming.query import follow, matches
 from tests.spark.streaming_queries import (
@@ -40,10 +41,13 @@ LASTING = WATCH + "SUBSCRIBE return FROM logins PER ip MATCH a ; b DEFINE a AS N
 
 
 def child(folder: Path) -> None:
-    """Run the query to kill: from a folder to a folder, one small file at a time."""
+    """Run the query to kill: from a folder to a folder, one small file at a time, written as `foretell run --follow`
+    writes on one machine."""
     from foretell.spark.session import session
 
-    finish(query(session("foretell-killed", **{"spark.master": "local[2,4]"}), folder), folder)
+    spark = session("foretell-killed", **{"spark.master": "local[2,4]"})
+    use_plain_files(spark)
+    finish(query(spark, folder), folder)
 
 
 def query(spark: SparkSession, folder: Path) -> DataFrame:
@@ -147,6 +151,7 @@ def test_killed_twenty_times(spark: SparkSession, tmp_path: Path) -> None:
     killed = kill_all(tmp_path, 24, seed=3)
     done = commits(tmp_path)
     assert start(tmp_path).wait() == 0
+    assert not [*(tmp_path / "checkpoint" / "commits").glob("*.crc")]  # written as `run --follow` does
     LOG.info("killed %d times, %d of %d micro-batches done by then", killed, done, commits(tmp_path))
     assert killed >= 20
     check(spark, tmp_path, events)

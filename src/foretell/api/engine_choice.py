@@ -24,11 +24,10 @@ SPARK_FROM = 5_000_000
 
 @dataclass(frozen=True)
 class EngineChoice:
-    """An engine, and why it was chosen: an empty text where the caller (`is_given`) or the kind of the data decides."""
+    """An engine, and why it was chosen: an empty text where the caller or the kind of the data decides."""
 
     engine: str
     reason: str = ""
-    is_given: bool = False
 
     @property
     def place(self) -> str:
@@ -53,7 +52,7 @@ def choose_engine(
     """The engine of a run. Events in memory are processed in this process, Spark DataFrames on Spark, files by their
     size; statements that are not compiled yet by the reference evaluator."""
     if engine is not None:
-        return EngineChoice(engine, is_given=True)
+        return EngineChoice(engine)
     if any(map(is_spark_frame, sources.values())):
         return EngineChoice("spark")
     if any(isinstance(s, tree.Correlator) for s in program.program.statements):

@@ -30,7 +30,7 @@ from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.notification import Notification
 from foretell.events.types import Type
 from foretell.language import tree
-from foretell.language.checked import CheckedProgram, CheckedStatement, CheckedSubscription
+from foretell.language.checked import CheckedProgram, CheckedStatement
 from foretell.language.derived_windows import derived_window_notes
 from foretell.language.subscriptions import Subscriptions
 from foretell.learn.model import Model
@@ -303,8 +303,6 @@ def _run_in_process(request: _RunRequest, choice: EngineChoice, delays: Mapping[
     until = parse_until(request.until, {schema.time_type for schema in schemas.values()} - {Type.UNKNOWN})
     notes: tuple[str, ...]
     rows: Sequence[Notification]
-    if choice.engine == "embedded" and not choice.is_given and (why := _hindrance(checked)) is not None:
-        choice = EngineChoice("reference", f"no other engine runs {why} yet")
     if choice.engine == "embedded":
         rows, notes, lanes = _run_embedded(request, checked, batches, until, delays)
     else:
@@ -325,15 +323,6 @@ def _run_in_process(request: _RunRequest, choice: EngineChoice, delays: Mapping[
     )
     empty = empty_result_notes(checked, batches, lanes, found.summary.notifications)
     return replace(found, notes=found.notes + empty)
-
-
-def _hindrance(checked: CheckedProgram) -> str | None:
-    """The reason why the compiled engine cannot run the statements with LOSING; None where it can."""
-    if not any(isinstance(s, CheckedSubscription) and s.tree.losing is not None for s in checked.statements):
-        return None
-    from foretell.recover.expansion import expansion_hindrance  # loads SciPy, which takes a while
-
-    return expansion_hindrance(checked.statements)
 
 
 def _describe_output(request: _RunRequest, statements: Iterable[CheckedStatement]) -> None:

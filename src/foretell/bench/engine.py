@@ -93,7 +93,7 @@ WORKLOADS = (
 )
 
 
-_STREAM = "STREAM ticks (ts INT, name STRING, price FLOAT, volume INT) TIME ts;\n"
+STREAM = "STREAM ticks (ts INT, name STRING, price FLOAT, volume INT) TIME ts;\n"
 
 #: Those that are run with forecasts too, which learn as they go.
 FORETOLD = ("w1", "w2")
@@ -151,6 +151,9 @@ def _public(variants: Sequence[Workload], table: pa.Table) -> Iterator[BenchResu
             part = None if call is calls[0] else plain / seconds
             yield BenchResult("engine", f"{name}: {label}", EVENTS, seconds, EVENTS / seconds, matches, of_plain=part)
     name, rows, written = calls[0].workload.name, calls[0].notifications, calls[0].written
+    each = calls[0].encoded_bytes / rows
+    note = f"{each:.0f} bytes per notification"
+    yield BenchResult("engine", f"{name}: memory", rows, calls[0].encoded, rows / calls[0].encoded, matches, note=note)
     if rows >= MANY:
         yield BenchResult("engine", f"{name}: JSON lines out", rows, written, rows / written, rows)
 
@@ -161,16 +164,17 @@ class _PublicCall:
     def __init__(self, workload: Workload) -> None:
         self.workload = workload
         self.pushed = self.encoded = self.written = math.inf
-        self.notifications = 0
+        self.notifications = self.encoded_bytes = 0
         self._tables = {"row": _rows(workload.rows)} if workload.rows else None
 
     def run(self, table: pa.Table) -> None:
-        engine = Engine(_STREAM + self.workload.text, tables=self._tables)
+        engine = Engine(STREAM + self.workload.text, tables=self._tables)
         started = time.process_time()
         found = engine.push("ticks", table)
         self.pushed = min(self.pushed, time.process_time() - started)
         encoded = found.to_arrow()
         self.encoded = min(self.encoded, time.process_time() - started)
+        self.encoded_bytes = encoded.nbytes
         started = time.process_time()
         self.notifications = sum(text.count(b"\n") for text in found.lines())
         self.written = min(self.written, time.process_time() - started)
@@ -203,7 +207,7 @@ def _push_time(workload: Workload, batches: Sequence[object]) -> float:
     """The processor time of pushes to one engine; the least of some runs."""
     best = math.inf
     for _ in range(RUNS):
-        engine = Engine(_STREAM + workload.text, tables={"row": _rows(workload.rows)} if workload.rows else None)
+        engine = Engine(STREAM + workload.text, tables={"row": _rows(workload.rows)} if workload.rows else None)
         started = time.process_time()
         for batch in batches:
             engine.push("ticks", batch)

@@ -6,30 +6,31 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 
 from foretell.bench.result import BenchResult
+from foretell.display import listed
 from foretell.errors import InputError, suggestion
 from foretell.language.check import check
 from foretell.language.parser import parse
 from foretell.notify.files import standard_output, writing_to
 
 
-def bench(name: str | None, *, as_json: bool, quick: bool = False, output: Path | None = None) -> None:
-    """`quick` is for the benchmarks that can be short, `output`, a folder for pictures, for those that draw curves."""
+def bench(name: str | None, *, as_json: bool, **options: object) -> None:
+    """Run a benchmark, or all of them. `options` are those of `_TAKERS`; None or False where they are not given."""
     if name is not None and name not in BENCHES:
         raise InputError("unknown-bench", f"there is no benchmark '{name}'", hint=suggestion(name, BENCHES))
-    for option, given, takers in (("--quick", quick, _SHORTENED), ("--output", output is not None, _DRAWING)):
-        if given and name not in takers:
-            raise InputError("unknown-option", f"only the benchmarks {', '.join(takers)} take {option}")
-    short = {bench: partial(function, quick) for bench, function in _SHORTENED.items()}
-    drawing = {bench: partial(function, quick, output) for bench, function in _DRAWING.items()}
-    benches: dict[str, Callable[[], Iterator[BenchResult]]] = {**BENCHES, **short, **drawing}
+    given = {option: value for option, value in options.items() if value not in (None, False)}
+    for option in given:
+        if name not in _TAKERS[option]:
+            takers = listed([f"'{taker}'" for taker in _TAKERS[option]])
+            noun = "benchmark" if len(_TAKERS[option]) == 1 else "benchmarks"
+            verb = "takes" if len(_TAKERS[option]) == 1 else "take"
+            raise InputError("unknown-option", f"only the {noun} {takers} {verb} --{option}")
     stream = standard_output()
     with writing_to(stream):
-        for bench in benches if name is None else (name,):
-            for measured in benches[bench]():
+        for bench in BENCHES if name is None else (name,):
+            for measured in BENCHES[bench](**given):
                 stream.write(f"{_json(measured) if as_json else measured.line()}\n".encode())
                 stream.flush()  # the next one may take a while
 
@@ -110,16 +111,14 @@ def _recover(quick: bool = False) -> Iterator[BenchResult]:
     return throughput(quick)
 
 
-def _spark() -> Iterator[BenchResult]:
+def _spark(events: int | None = None, cluster: bool = False) -> Iterator[BenchResult]:
     from foretell.bench.spark import batch, streaming
 
-    yield from batch.measure()
+    yield from batch.measure(batch.EVENTS if events is None else events, cluster=cluster)
     yield from streaming.measure()
 
 
-_DRAWING = {"growth": _growth, "forecast": _forecast}
-_SHORTENED: Mapping[str, Callable[[bool], Iterator[BenchResult]]] = {**_DRAWING, "recover": _recover}
-BENCHES: Mapping[str, Callable[[], Iterator[BenchResult]]] = {
+BENCHES: Mapping[str, Callable[..., Iterator[BenchResult]]] = {
     "language": _language,
     "plan": _plan,
     "engine": _engine,
@@ -127,5 +126,14 @@ BENCHES: Mapping[str, Callable[[], Iterator[BenchResult]]] = {
     "command": _command,
     "spark": _spark,
     "recover": _recover,
-    **_DRAWING,
+    "growth": _growth,
+    "forecast": _forecast,
+}
+
+#: The options, and the benchmarks that take each.
+_TAKERS = {
+    "quick": ("growth", "forecast", "recover"),
+    "output": ("growth", "forecast"),
+    "events": ("spark",),
+    "cluster": ("spark",),
 }

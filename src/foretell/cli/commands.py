@@ -412,6 +412,7 @@ def explain_command(
     epilog="""
 foretell bench engine
 foretell bench growth --quick --output charts/
+foretell bench spark --events 100000000 --cluster --json
 """,
 )
 def bench_command(
@@ -425,8 +426,21 @@ def bench_command(
     output: Annotated[
         Path | None, typer.Option(metavar="DIR", help="growth, forecast: write NAME.html and figures to this folder.")
     ] = None,
+    events: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=10_000,
+            max=1_000_000_000,
+            help="spark: how many ticks. Default: 10000000.",
+            show_default=False,
+        ),
+    ] = None,
+    cluster: Annotated[
+        bool, typer.Option("--cluster", help="spark: also a stand-alone cluster, started on this machine.")
+    ] = False,
 ) -> None:
     """Run benchmarks."""
     from foretell.bench import registry
 
-    registry.bench(name, as_json=as_json, quick=quick, output=output)
+    registry.bench(name, as_json=as_json, quick=quick, output=output, events=events, cluster=cluster)

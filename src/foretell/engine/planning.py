@@ -70,7 +70,8 @@ def restore_runtime(
     """The runtime that a snapshot describes, with the plan that the snapshot records."""
     strings = strings_of(state)
     compiler = PlanCompiler(strings.constant, observers, (limits or Limits()).edges)
-    statements, stages = _with_hidden(program.statements, delays, state.get("stages"))
+    recorded = {name: stage for group in state["fed"] for name, stage in group.get("stages", {}).items()}
+    statements, stages = _with_hidden(program.statements, delays, recorded)
     plan = compiler.restore(replace(program, statements=statements), records(state), recheck, _types(tables))
     return MatchRuntime.restore(state, plan, strings, tables, limits, observers, stages)
 

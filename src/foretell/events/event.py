@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from foretell.events.types import Scalar
 
@@ -14,6 +15,7 @@ OrderKey = tuple[tuple[object, ...], ...]
 
 #: What may be lost: the statement, its step, and the position of the event present before it (or after a first step).
 Hidden = tuple[str, str, int]
+AnyHidden = TypeVar("AnyHidden", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,20 +32,23 @@ class Event:
     rests_on: frozenset[Hidden] = frozenset()  # what such an estimate assumes to be lost
 
 
-def joint_probability(events: Iterable[Event]) -> float:
-    """The probability that all events happened: a product, but of those that rest on the same lost event the least.
+#: The attributes of an estimate as an event, which no statement can name: its probability, and what it assumes to be
+#: lost, as text.
+PROBABILITY, RESTS_ON = "\0probability", "\0rests on"
 
-    >>> def event(probability, *hidden):
-    ...     return Event("s", {}, 0, 0, (), None, probability, frozenset(hidden))
-    >>> joint_probability([event(0.5, ("m", "b", 0)), event(0.25, ("m", "b", 0)), event(0.5, ("m", "b", 7))])
+
+def joint_probability(events: Iterable[tuple[float, frozenset[AnyHidden]]]) -> float:
+    """The probability that all events happened: a product, but of those that rest on the same lost event the least.
+    Each event has a probability and what it rests on.
+
+    >>> joint_probability([(0.5, frozenset("b")), (0.25, frozenset("b")), (0.5, frozenset("c"))])
     0.125
     """
-    groups: list[tuple[frozenset[Hidden], float]] = []
-    for event in events:
-        joined, least = event.rests_on, event.probability
-        apart = []
+    groups: list[tuple[frozenset[AnyHidden], float]] = []
+    for least, joined in events:
+        apart: list[tuple[frozenset[AnyHidden], float]] = []
         for hidden, probability in groups:
-            if hidden & joined:
+            if not hidden.isdisjoint(joined):
                 joined, least = joined | hidden, min(least, probability)
             else:
                 apart.append((hidden, probability))

@@ -105,10 +105,14 @@ class Notification(Viewed):
         return View(title, ("", ""), list(cells.items()))
 
 
+#: The length of the id of an estimate.
+ID_LENGTH = 16
+
+
 def estimate_id(estimate: Notification) -> str:
     """The id of an estimate, by which later rows refer to it: it depends on the statement, the lane and the events."""
     parts = [estimate.subscription, estimate.key, estimate.events]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:ID_LENGTH]
 
 
 #: The most characters of one value, and the most events of one step, that a view shows.

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from foretell.events.types import Type
 from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
-from foretell.language.tree import Expression, Literal, Moment, Parameter
-from foretell.plan.expressions import map_children
+from foretell.language.tree import Expression, Literal, Moment, Parameter, map_children
 
 
 def with_parameters(expression: Expression, parameters: Mapping[str, Column], strings: StringDictionary) -> Expression:

@@ -35,6 +35,9 @@ _KNOWN_DICTIONARIES = 8
 #: So few texts are looked up one by one: Arrow takes longer to encode them.
 _FEW = 16
 
+#: So many arrays of texts are kept, of so few texts.
+_KEPT_ARRAYS, _MOST_KEPT = 4, 1024
+
 #: Of a dictionary with more texts than this, and many times as many as there are rows, only those of the rows count.
 _LONG_DICTIONARY, _SPARSE = 1024, 16
 
@@ -48,9 +51,21 @@ class Texts:
 
     def __init__(self, texts: list[str]) -> None:
         self._texts = texts
+        self._arrays: dict[bytes, ArrowArray] = {}
 
     def text(self, code: int) -> str:
         return self._texts[code]
+
+    def array(self, codes: Ints) -> ArrowArray:
+        """The texts of codes in Arrow. Results of many batches have the same lanes, so a few short arrays are kept."""
+        if len(codes) > _MOST_KEPT:
+            return arrow_of_values([self._texts[code] for code in codes.tolist()], Type.STRING)
+        key = codes.tobytes()
+        if key not in self._arrays:
+            if len(self._arrays) == _KEPT_ARRAYS:
+                del self._arrays[next(iter(self._arrays))]
+            self._arrays[key] = arrow_of_values([self._texts[code] for code in codes.tolist()], Type.STRING)
+        return self._arrays[key]
 
 
 class StringDictionary(Texts):
@@ -137,6 +152,7 @@ class StringDictionary(Texts):
         kept = np.flatnonzero(needed).tolist()
         texts = [text if keep else "" for text, keep in zip(self._texts, needed.tolist(), strict=True)]
         self._texts, self.view = texts, Texts(texts)
+        self._arrays.clear()
         self._codes = {texts[code]: code for code in kept}
         self._free = np.flatnonzero(~needed)[::-1].tolist()  # low codes are taken first
         self._results, self._ordered, self._order = {}, 0, np.zeros(0, np.int64)
@@ -246,6 +262,8 @@ class StringDictionary(Texts):
         self._lengths[code] = len(text)
         self._texts[code] = text
         self._codes[text] = code
+        for texts in (self, self.view):  # the code may have had another text
+            texts._arrays.clear()
         self._added.append(code)
         self._heaps.clear()
         self._bytes = None

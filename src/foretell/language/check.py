@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from foretell.errors import Place, refuse, suggestion
+from foretell.events.event import PROBABILITY, RESTS_ON
 from foretell.events.types import Schema, Type
 from foretell.garbage import collection_paused
 from foretell.language import tree
@@ -163,7 +164,10 @@ def _undeclared_schema(name: str, known: Iterable[str], *, complete: bool) -> Sc
 def _derived_schema(subscription: CheckedSubscription, streams: Mapping[str, Schema]) -> Schema:
     """The schema of the derived stream: the RETURN columns, without RETURN the variables."""
     first = streams[subscription.tree.streams[0]]
-    return Schema(subscription.returns, None, simultaneous=first.simultaneous, timing=subscription.time)
+    attributes = dict(subscription.returns)
+    if subscription.uncertain:
+        attributes |= {PROBABILITY: Type.FLOAT, RESTS_ON: Type.STRING}
+    return Schema(attributes, None, simultaneous=first.simultaneous, timing=subscription.time)
 
 
 def _check_correlator(correlator: tree.Correlator, streams: Mapping[str, Schema]) -> CheckedCorrelator:

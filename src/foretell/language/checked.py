@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from functools import cached_property
 
+from foretell.events.event import PROBABILITY
 from foretell.events.types import Schema, Type
 from foretell.language.pattern_shape import StepShape
 from foretell.language.tree import Correlator, Derived, Expression, Pattern, Subscription
@@ -37,7 +38,8 @@ class CheckedSubscription:
     `pattern` is settled (see `pattern_shape.settle`); durations are in the unit of the streams' time. `known_late` has
     each step whose choice by LAST may be known only when the window has passed, with the steps that settle the choice
     once one of them is bound. `horizon` is that of a forecast by time. `event_names` is the type of the names of events
-    (INT for numbers and INT IDs, else STRING), `row_ids` that of the ids of the FOR EACH table, NULL without one.
+    (INT for numbers and INT IDs, else STRING), `row_ids` that of the ids of the FOR EACH table or of estimates.
+    `hidden` is one of the patterns that a statement with LOSING runs as.
     """
 
     tree: Subscription
@@ -54,10 +56,20 @@ class CheckedSubscription:
     horizon: int | float | None = None
     event_names: Type = Type.INT
     row_ids: Type = Type.NULL
+    hidden: bool = False
 
     @property
     def name(self) -> str:
         return str(self.tree.name)
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether its matches may be estimates: events of its own may be lost, or those that it reads are estimates."""
+        return self.tree.losing is not None or self.reads_estimates
+
+    @property
+    def reads_estimates(self) -> bool:
+        return PROBABILITY in self.attributes
 
     @cached_property
     def positive(self) -> tuple[str, ...]:

@@ -23,8 +23,7 @@ from foretell.events.delays.scores import Score
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
-from foretell.language.loss_rates import not_passed_over
-from foretell.language.reduced_patterns import mentions, pattern_parts, places
+from foretell.language.reduced_patterns import changed_operators, places
 from foretell.language.time_bounds import TimeBound, time_bounds
 from foretell.records import record
 
@@ -81,11 +80,7 @@ class EstimateScorer:
     @cached_property
     def _places(self) -> list[PatternPlace]:
         """The places of the pattern, but not those of operators that name a lost step: these are `;`."""
-        changed = {
-            not_passed_over(part)
-            for part in pattern_parts(self.subscription)
-            if isinstance(part.operator, tree.FirstWhere) and mentions(part.operator.condition, self.lost)
-        }
+        changed = changed_operators(self.subscription, self.lost)
         return [place for place in places(self.subscription) if place.name not in changed]
 
     def _bounded(self, place: PatternPlace, times: Mapping[str, float]) -> PatternPlace:

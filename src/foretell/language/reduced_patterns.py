@@ -10,6 +10,7 @@ from foretell.events.delays.pattern_gaps import PatternPlace
 from foretell.language import tree
 from foretell.language.checked import CheckedStep, CheckedSubscription
 from foretell.language.loss_rates import not_passed_over
+from foretell.records import record
 
 
 def places(subscription: CheckedSubscription) -> tuple[PatternPlace, ...]:
@@ -40,20 +41,81 @@ def step_name(part: tree.SequencePart) -> str:
     return part.pattern.name
 
 
-def lost_sets(subscription: CheckedSubscription) -> Iterator[frozenset[str]]:
-    """Every set of steps that may be lost together: at least one step stays, the last is lost only with a window."""
+def losable_steps(subscription: CheckedSubscription) -> list[str]:
+    """The steps that an estimate may assume to be lost: the first and the last one only with a window, in which they
+    would have come."""
     positive = subscription.positive
-    may = [name for name in positive if subscription.loss[name] > 0]
-    if subscription.within is None and positive[-1] in may:
-        may.remove(positive[-1])
+    edges = {positive[0], positive[-1]} if subscription.within is None else set[str]()
+    return [name for name in positive if subscription.loss[name] > 0 and name not in edges]
+
+
+def lost_sets(subscription: CheckedSubscription) -> Iterator[frozenset[str]]:
+    """Every set of steps that may be lost together: at least one step stays."""
+    may = losable_steps(subscription)
     for size in range(1, len(may) + 1):
         for lost in combinations(may, size):
-            if len(lost) < len(positive):
+            if len(lost) < len(subscription.positive):
                 yield frozenset(lost)
+
+
+@record
+class MissingSteps:
+    """Steps of a subscription that have no event, and the variables that have no value without them."""
+
+    subscription: CheckedSubscription
+    names: frozenset[str]
+    variables: frozenset[str]
+
+    @classmethod
+    def lost(cls, subscription: CheckedSubscription, names: frozenset[str]) -> MissingSteps:
+        unbound = frozenset(v for v in subscription.variables if subscription.binding_steps(v) <= names)
+        return cls(subscription, names, unbound)
+
+    def concern(self, expression: tree.Expression, step: str | None = None) -> bool:
+        """Whether a condition of a step, or of the operator before it, refers to one of them: by name, by a variable,
+        by `prev`, or by `duration`."""
+        own = frozenset[str]() if step is None else frozenset({step})
+        if expression.named_steps & (self.names - own):
+            return True
+        for node in expression.walk():
+            match node:
+                case tree.Variable(name=name) if name in self.variables:
+                    return True
+                case tree.Previous() if self._before(step) in self.names:
+                    return True
+                case tree.Elapsed() if self.subscription.positive[0] in self.names:
+                    return True
+        return False
+
+    def _before(self, step: str | None) -> str | None:
+        """The positive step just before a step, which may be a negated one."""
+        before = None
+        for name, checked in self.subscription.steps.items():
+            if name == step:
+                return before
+            if not checked.shape.negated:
+                before = name
+        return before
+
+    def remaining(self, name: str) -> CheckedStep:
+        """A step without the conditions that refer to a missing step: these hold."""
+        step = self.subscription.steps[name]
+        conditions = tuple(_of_this(c, name) for c in step.conditions if not self.concern(c, name))
+        return replace(
+            step, conditions=conditions, binders=tuple(b for b in step.binders if b[0] not in self.variables)
+        )
+
+
+def compared(step: CheckedStep) -> CheckedStep:
+    """A positive step as a negated one, whose variables compare."""
+    comparisons = tuple(tree.Binary("=", tree.Variable(v), value) for v, value in step.binders)
+    shape = replace(step.shape, negated=True)
+    return replace(step, shape=shape, conditions=(*step.conditions, *comparisons), binders=())
 
 
 def without(subscription: CheckedSubscription, lost: frozenset[str]) -> CheckedSubscription:
     """The subscription whose matches are those of this one without the lost steps."""
+    missing = MissingSteps.lost(subscription, lost)
     parts: list[tree.SequencePart] = []
     hidden: list[tree.Negation] = []
     for part in pattern_parts(subscription):
@@ -62,69 +124,61 @@ def without(subscription: CheckedSubscription, lost: frozenset[str]) -> CheckedS
         if part.pattern.name in lost:
             hidden.append(tree.Negation(part.pattern))
         else:
-            operator = _operator(part.operator, lost) if parts else None
+            operator = _operator(part, missing) if parts else None
             parts.append(tree.SequencePart(part.pattern, operator, tuple(hidden)))
             hidden = []
     trailing = subscription.pattern.absent if isinstance(subscription.pattern, tree.Sequence) else ()
     having = subscription.tree.having
-    if having is not None and _having_holds(having, lost, subscription):
+    if having is not None and _having_holds(having, missing):
         having = None
     return replace(
         subscription,
         tree=replace(subscription.tree, having=having),
         pattern=tree.Sequence(tuple(parts), (*hidden, *trailing)),
-        steps={name: _step(step, lost, subscription) for name, step in subscription.steps.items()},
+        steps={n: compared(missing.remaining(n)) if n in lost else missing.remaining(n) for n in subscription.steps},
     )
 
 
-def _operator(operator: tree.Operator | None, lost: frozenset[str]) -> tree.Operator | None:
-    if isinstance(operator, tree.FirstWhere) and mentions(operator.condition, lost):
+def changed_operators(subscription: CheckedSubscription, lost: frozenset[str]) -> set[str | None]:
+    """The places of the operators that are `;` where these steps are lost, because their condition refers to one."""
+    missing = MissingSteps.lost(subscription, lost)
+    return {
+        not_passed_over(part) for part in pattern_parts(subscription) if _operator(part, missing) is not part.operator
+    }
+
+
+def _operator(part: tree.SequencePart, missing: MissingSteps) -> tree.Operator | None:
+    operator = part.operator
+    if isinstance(operator, tree.FirstWhere) and missing.concern(operator.condition, step_name(part)):
         return tree.Later()
     return operator
 
 
-def _having_holds(having: tree.Expression, lost: frozenset[str], subscription: CheckedSubscription) -> bool:
-    """HAVING that mentions a lost step holds; `duration` mentions the first and the last."""
-    ends = {subscription.positive[0], subscription.positive[-1]}
-    return mentions(having, lost) or (bool(lost & ends) and _has(having, tree.Elapsed))
+def _having_holds(having: tree.Expression, missing: MissingSteps) -> bool:
+    """HAVING that refers to a lost step holds; `duration` refers to the first and the last."""
+    has_duration = any(isinstance(node, tree.Elapsed) for node in having.walk())
+    return missing.concern(having) or (has_duration and missing.subscription.positive[-1] in missing.names)
 
 
-def _step(step: CheckedStep, lost: frozenset[str], subscription: CheckedSubscription) -> CheckedStep:
-    """A condition that mentions a lost step holds; a lost step's variables compare, as a negated step's do.
-
-    `prev` mentions the step before, `duration` the first one.
-    """
-    others = lost - {step.name}
-    first, before = subscription.positive[0], _step_before(step.name, subscription)
-    conditions = tuple(
-        c
-        for c in step.conditions
-        if not mentions(c, others)
-        and not (first in others and _has(c, tree.Elapsed))
-        and not (before in others and _has(c, tree.Previous))
-    )
-    binders = tuple((v, e) for v, e in step.binders if not mentions(e, others))
-    if step.name in lost:
-        conditions += tuple(tree.Binary("=", tree.Variable(v), e) for v, e in binders)
-        binders = ()
-    shape = replace(step.shape, negated=step.shape.negated or step.name in lost)
-    return replace(step, shape=shape, conditions=conditions, binders=binders)
+def sighting(subscription: CheckedSubscription, step: str, lost: frozenset[str], neighbour: str) -> CheckedStep:
+    """The step as which an event outside a gap would do, beside which `neighbour` may be another event than that of
+    the match. `prev` is unknown there, and before the first step there is no `duration`: such conditions hold."""
+    unbound = MissingSteps.lost(subscription, lost).variables
+    found = MissingSteps(subscription, lost | {neighbour}, unbound).remaining(step)
+    loose = (tree.Previous, tree.Elapsed) if step == subscription.positive[0] else (tree.Previous,)
+    kept = tuple(c for c in found.conditions if not any(isinstance(node, loose) for node in c.walk()))
+    return replace(found, conditions=kept)
 
 
-def _step_before(step: str, subscription: CheckedSubscription) -> str | None:
-    """The positive step just before a step, negated ones included."""
-    before = None
-    for name, checked in subscription.steps.items():
-        if name == step:
-            return before
-        if not checked.shape.negated:
-            before = name
-    return before
-
-
-def _has(expression: tree.Expression, kind: type[tree.Node]) -> bool:
-    return any(isinstance(node, kind) for node in expression.walk())
-
-
-def mentions(expression: tree.Expression, steps: frozenset[str]) -> bool:
-    return any(getattr(node, "step", None) in steps for node in expression.walk())
+def _of_this(expression: tree.Expression, step: str) -> tree.Expression:
+    """A condition of a step in which the step's own event goes without its name."""
+    match expression:
+        case tree.Aggregate(function="count", step=name) if name == step:
+            return tree.Literal(1)
+        case tree.Aggregate(step=name, attribute=str(attribute)) if name == step:
+            return tree.Attribute(tree.This(), attribute)
+        case tree.Attribute(event=event) | tree.StreamOf(event=event) | tree.TimeOf(event=event) if (
+            getattr(event, "step", None) == step
+        ):
+            return replace(expression, event=tree.This())
+    return tree.map_children(expression, lambda inner: _of_this(inner, step))

@@ -68,7 +68,7 @@ def _checked(
     return replace(
         checked,
         event_names=Type.INT if ids <= {Type.INT} else Type.STRING,
-        row_ids=Type.NULL if subscription.table is None else columns.get("id", Type.STRING),
+        row_ids=columns.get("id", Type.STRING) if subscription.table is not None or checked.uncertain else Type.NULL,
     )
 
 

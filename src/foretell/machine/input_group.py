@@ -24,6 +24,7 @@ from foretell.machine.matches.results import ResultBatch
 from foretell.machine.nfa_group import NfaGroup
 from foretell.machine.observe.forecast_emitter import ForecastEmitter, ObservedStatement
 from foretell.machine.observe.observer import NO_OBSERVERS, Observer, ObserverFactory, observer_state, restore_observer
+from foretell.machine.result_stage import ResultStages
 from foretell.machine.subscription_runtime import SubscriptionRuntime
 from foretell.machine.template_rows import TemplateRows, parameter_columns
 from foretell.plan.match_plan import AbsencePlan, InputGroupPlan, NfaGroupPlan, StatementPlan
@@ -55,6 +56,7 @@ class InputGroup:
         self.absences: dict[AbsenceExecutor, None] = {}
         self._unaccounted = 0  # events and matches since the memory was last counted
         self._waiting = 0  # matches that waited then
+        self.stages = ResultStages()
         self._executors: dict[str, RowExecutors] = {}
         self._shared: dict[int, NfaGroup] = {}  # by the numbers of their plans
 
@@ -72,6 +74,7 @@ class InputGroup:
             "lanes": self.stream.lanes.nbytes + bytes_held(self.stream.lags, absences, without=without),
             "matches that wait": _WORK_ON_WAITING * bytes_held(kept, without=without),
             "forecasts": bytes_held(observers, trackers, without=without),
+            "estimates": self.stages.nbytes,
         }
 
     @property
@@ -118,12 +121,14 @@ class InputGroup:
             self._forget()
         held = [segment.lane for segment in self.stream.buffer.segments]
         held += [group.needed_lanes(self.now) for group in self.nfa_groups] + also_needed
+        held += [result.lane for result in self.stages.held]
         needed = np.zeros(len(self.stream.lanes), np.bool_)
         for lanes in held:
             needed[lanes] = True
         freed = self.stream.free_lanes(needed)
         for group in self.nfa_groups:
             group.free_lanes(freed)
+        self.stages.renew(self.stream.keys, self.strings.view)
         self.account()
 
     @property
@@ -136,6 +141,8 @@ class InputGroup:
         yield from self.stream.texts()
         for group in self.nfa_groups:
             yield from group.texts()
+        for result in self.stages.held:
+            yield from result.texts(())
 
     def texts_of(self, name: str, results: ResultBatch) -> Iterator[Ints]:
         """The codes of all texts in results of a statement."""
@@ -150,6 +157,7 @@ class InputGroup:
         for group in self.nfa_groups:
             for member in group.members.values():
                 member.renew()
+        self.stages.renew(self.stream.keys, self.strings.view)
 
     def free_lists(self) -> None:
         for group in self.nfa_groups:
@@ -180,6 +188,7 @@ class InputGroup:
             if absence.observer is not None:
                 results += ForecastEmitter(absence.observer, absence).emit(segment, None, [absent])
         self.now = now
+        results = self.stages.process(results, now)
         if self.stream.crowded:
             self._forget()
         self._unaccounted += len(segment) + sum(map(len, results))
@@ -245,6 +254,7 @@ class InputGroup:
         """Drops events that no run, pending result or observer can refer to any more."""
         if any(group.looks_between for group in self.nfa_groups):
             oldest = [group.oldest for group in self.nfa_groups]
+            oldest.append(self.stages.oldest)
             for group in self.nfa_groups:
                 oldest += [self._leading_from(m) for m in group.members.values() if m.plan.leading]
             limit = min((o for o in oldest if o is not None), default=self.stream.positions)
@@ -252,7 +262,7 @@ class InputGroup:
             self.stream.forget(0 if remembers else limit)
         else:
             # A run may be old, and most events since are not its own.
-            limit = self.stream.keep_only([group.referenced() for group in self.nfa_groups])
+            limit = self.stream.keep_only([*(g.referenced() for g in self.nfa_groups), *self.stages.referenced])
         for group in self.nfa_groups:
             for member in group.members.values():
                 member.forget(limit)
@@ -339,6 +349,7 @@ class InputGroup:
         group.move_rows(rows.add(table, self.strings, self.stream.positions))
 
     def remove_rows(self, name: str, ids: list[Scalar]) -> None:
+        self.stages.remove_rows(name, ids)
         if self.plan.statements[name].runs_by_row:
             for row_id in ids:
                 self._stop(self._executors[name].pop(row_id))
@@ -364,6 +375,7 @@ class InputGroup:
             "feed": self.stream.state(),
             "groups": [group.state() for group in self.nfa_groups],
             "silent": [[a.plan.name, a.id, a.silences.state(), observer_state(a.observer)] for a in self.absences],
+            "stages": self.stages.state(),
         }
 
     def restore(self, state: Mapping[str, Any], tables: Mapping[str, TemplateTable], places: int) -> StateBounds:
@@ -386,6 +398,8 @@ class InputGroup:
         for name, statement in self.plan.statements.items():
             own = {None} if not statement.runs_by_row else {row["id"] for row in tables[str(statement.table)].rows}
             require(set(self._executors[name]) == own, "the groups of statements")
+        members = [member for group in self.nfa_groups for member in group.members.values()]
+        self.stages.restore(state.get("stages", {}), bounds, members[0].no_results if members else None)
         return bounds
 
     def unread_results(

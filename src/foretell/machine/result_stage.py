@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
+from foretell.arrays import Ints
+from foretell.events.types import Scalar
+from foretell.filter.string_dictionary import Texts
+from foretell.machine.input.lane_keys import LaneKeys
+from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.matches.results import ResultBatch
+from foretell.machine.matches.uncertainty import split_by_certainty
 
 
 class ResultStage(Protocol):
@@ -21,10 +28,76 @@ class ResultStage(Protocol):
     @property
     def nbytes(self) -> int: ...
 
+    @property
+    def held(self) -> Iterable[ResultBatch]:
+        """The results that may have to be shown once more: their events, lanes and texts are needed."""
+
+    def renew(self, renewed: Callable[[ResultBatch], ResultBatch], /) -> None:
+        """Continue with held results that show the present keys and texts."""
+
     def process(self, results: Sequence[ResultBatch], now: int | float, /) -> list[ResultBatch]:
         """The results of the statement, from those of its patterns in a batch."""
 
+    def remove_rows(self, ids: Iterable[Scalar], /) -> None:
+        """Forget rows of a template."""
+
     def state(self) -> Mapping[str, Any]: ...
 
-    def restore(self, state: Mapping[str, Any], positions: int, /) -> None:
-        """Continue from a snapshot whose stream has so many events."""
+    def restore(self, state: Mapping[str, Any], bounds: StateBounds, like: ResultBatch | None, /) -> None:
+        """Continue from a snapshot; `like` is an empty result over the present events, keys and texts, None where
+        nothing runs."""
+
+
+class ResultStages(dict[str, ResultStage]):
+    """The stages of an input group, by their statements."""
+
+    @property
+    def nbytes(self) -> int:
+        return sum(stage.nbytes for stage in self.values())
+
+    @property
+    def held(self) -> Iterator[ResultBatch]:
+        return (result for stage in self.values() for result in stage.held)
+
+    @property
+    def referenced(self) -> Iterator[Ints]:
+        """The positions of the events that held results refer to."""
+        return (result.bound_events.position for result in self.held)
+
+    @property
+    def oldest(self) -> int | None:
+        return min((int(positions.min()) for positions in self.referenced if len(positions)), default=None)
+
+    def renew(self, keys: LaneKeys, texts: Texts) -> None:
+        for stage in self.values():
+            stage.renew(lambda result: replace(result, keys=keys, strings=texts))
+
+    def process(self, results: list[ResultBatch], now: int | float) -> list[ResultBatch]:
+        """The results with those of hidden statements made into their statement's, and estimates apart from matches."""
+        for stage in self.values():
+            hidden = set(stage.patterns)
+            own = [result for result in results if result.schema.name in hidden]
+            results = [result for result in results if result.schema.name not in hidden] + stage.process(own, now)
+        if not any(result.schema.uncertain for result in results):
+            return results
+        return [part for result in results for part in _by_certainty(result)]
+
+    def remove_rows(self, pattern: str, ids: Iterable[Scalar]) -> None:
+        """Forget rows of the template that has this pattern."""
+        for stage in self.values():
+            if pattern in stage.patterns:
+                stage.remove_rows(ids)
+
+    def state(self) -> dict[str, Any]:
+        return {name: stage.state() for name, stage in self.items()}
+
+    def restore(self, state: Mapping[str, Any], bounds: StateBounds, like: ResultBatch | None) -> None:
+        for name, stage in self.items():
+            stage.restore(state[name], bounds, like)
+
+
+def _by_certainty(results: ResultBatch) -> list[ResultBatch]:
+    """Matches over estimates are estimates; those of a stage and forecasts are what they are."""
+    if not results.schema.uncertain or results.estimates is not None or results.forecasts is not None:
+        return [results]
+    return split_by_certainty(results)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from time import monotonic
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from foretell.arrays import Ints
 from foretell.events.ingest.reader import EventBatch
 from foretell.events.ingest.template_tables import TemplateTable
+from foretell.events.notification import WITHDRAWN
 from foretell.events.reorder_buffer import time_span
 from foretell.events.types import Scalar, Type
 from foretell.filter.string_dictionary import StringDictionary
@@ -103,6 +104,8 @@ class MatchRuntime:
     def _add(self, plan: InputGroupPlan, statement: StatementPlan, tables: Mapping[str, TemplateTable]) -> None:
         group = self._group(plan)
         group.add(plan, statement, None if statement.table is None else tables[statement.table])
+        if statement.name in self.stages:
+            group.stages[statement.name] = self.stages[statement.name]
         self._read_columns(group, statement)
 
     def _group(self, plan: InputGroupPlan) -> InputGroup:
@@ -123,9 +126,10 @@ class MatchRuntime:
     def remove(self, name: str) -> None:
         """Removes a statement that no other statement reads. Its columns are read on, as long as others read the
         streams."""
-        stage = self.stages.pop(name, None)
-        self.ledger.forget(stage)
-        for pattern in (name,) if stage is None else stage.patterns:
+        patterns = self._patterns(name)
+        if self.stages.pop(name, None) is not None:
+            del self.groups[self.plan.input_of(name).input].stages[name]
+        for pattern in patterns:
             self._remove(pattern)
 
     def _remove(self, name: str) -> None:
@@ -142,10 +146,16 @@ class MatchRuntime:
 
     def add_rows(self, name: str, table: TemplateTable) -> None:
         """Adds rows to a template, from the next event on."""
-        self._group(self.plan.input_of(name)).add_rows(name, table)
+        for pattern in self._patterns(name):
+            self._group(self.plan.input_of(pattern)).add_rows(pattern, table)
 
     def remove_rows(self, name: str, ids: list[Scalar]) -> None:
-        self._group(self.plan.input_of(name)).remove_rows(name, ids)
+        for pattern in self._patterns(name):
+            self._group(self.plan.input_of(pattern)).remove_rows(pattern, ids)
+
+    def _patterns(self, name: str) -> Sequence[str]:
+        """The statements that a statement runs as."""
+        return self.stages[name].patterns if name in self.stages else (name,)
 
     def observed(self, name: str) -> list[ObservedStatement]:
         """The observers of a statement, of a template one for each row."""
@@ -313,23 +323,12 @@ class MatchRuntime:
             own = self._delayed.setdefault(key, DelayedInputs()).release(own, frontier)
             if frontier is None:
                 del self._delayed[key]
-        results = self._staged(group, group.process(list(own.values()), now, self._order, ends=ends), now)
+        results = group.process(list(own.values()), now, self._order, ends=ends)
         held = self._derive_inputs(group, results, now, inputs)
         for name, own_frontier in held.items():
             first = earliest((frontier, own_frontier))
             if first is not None:
                 frontiers[name] = first
-        return results
-
-    def _staged(self, group: InputGroup, results: list[ResultBatch], now: int | float) -> list[ResultBatch]:
-        """The results of a group, with those of hidden statements made into their statement's."""
-        for name, stage in self.stages.items():
-            if name in group.plan.statements:
-                hidden = set(stage.patterns)
-                own = [result for result in results if result.schema.name in hidden]
-                results = [result for result in results if result.schema.name not in hidden]
-                results += stage.process(own, now)
-                self.ledger.bytes[id(stage)] = stage.nbytes
         return results
 
     def _advance(self, batches: Mapping[str, EventBatch], passed: TimePassed) -> None:
@@ -349,7 +348,7 @@ class MatchRuntime:
         each statement that is read."""
         matches: dict[str, list[ResultBatch]] = {}
         for result in results:
-            if result.forecasts is None:
+            if result.forecasts is None and result.kind != WITHDRAWN:
                 matches.setdefault(result.schema.name, []).append(result)
         held: dict[str, Frontier | None] = {}
         for name in self._needed:
@@ -385,7 +384,6 @@ class MatchRuntime:
             "ledger": self.ledger.state(),
             "fed": [group.state() for group in self.groups.values()],
             "delayed": [self._delayed[key].state() if key in self._delayed else None for key in self.groups],
-            "stages": {name: stage.state() for name, stage in self.stages.items()},
             "unread": {name: [[r.id, results_state(r)] for r in results] for name, results in self._unread.items()},
         }
 
@@ -410,11 +408,10 @@ class MatchRuntime:
         for recorded in state["fed"]:
             group = runtime._group(plan.input_of(recorded["statements"][0]))
             require(group.plan.input not in bounds, "groups of statements")
+            group.stages |= {name: s for name, s in runtime.stages.items() if name in group.plan.statements}
             bounds[group.plan.input] = group.restore(recorded, tables, 2 * runtime._order.count)
             for statement in group.plan.statements.values():
                 runtime._read_columns(group, statement)
-        for name, stage in runtime.stages.items():
-            stage.restore(state["stages"][name], bounds[plan.input_of(name).input].positions)
         runtime._restore_delayed(state, bounds)
         runtime._check_clocks()
         return runtime

@@ -220,8 +220,9 @@ class SubscriptionRuntime:
             held = state["longest"]["held"]
             self.longest.restore(state["longest"], None if held is None else self.restored(held, layout))
 
-    def restored(self, recorded: Mapping[str, Any], layout: ResultLayout, *, refers: bool = True) -> ResultBatch:
-        """Results of this subscription from a snapshot, which may refer to events."""
+    @property
+    def no_results(self) -> ResultBatch:
+        """No results, over the present events, keys and texts."""
         empty = np.zeros(0, np.int64)
         raw = RawMatches(
             state=empty,
@@ -234,7 +235,7 @@ class SubscriptionRuntime:
             nulls=np.zeros((0, 0), np.uint8),
             nodes=NO_NODES,
         )
-        like = ResultBatch(
+        return ResultBatch(
             schema=self.schema,
             matches=self._match_batch(raw),
             lane=empty,
@@ -246,7 +247,10 @@ class SubscriptionRuntime:
             id=self.id,
             strings=self.strings.view,
         )
-        return restore_results(recorded, like, layout, refers=refers)
+
+    def restored(self, recorded: Mapping[str, Any], layout: ResultLayout, *, refers: bool = True) -> ResultBatch:
+        """Results of this subscription from a snapshot, which may refer to events."""
+        return restore_results(recorded, self.no_results, layout, refers=refers)
 
 
 def _row_intervals(results: ResultBatch) -> Ints:

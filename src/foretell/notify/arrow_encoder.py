@@ -22,6 +22,7 @@ from foretell.filter.string_dictionary import Texts
 from foretell.machine.input.event_buffer import EventBuffer
 from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.results import ResultBatch
+from foretell.notify.estimate_ids import estimate_ids
 from foretell.notify.match_rows import MatchRows
 from foretell.notify.notification_batch import NotificationBatch
 from foretell.notify.notification_values import column_type, typed_values
@@ -58,7 +59,7 @@ class _Encoder:
         if results.probability is not None:
             columns["probability"] = arrow_of(self._of_each(results.probability))
         rows = self._match_rows() if self._row is None else None
-        if results.estimates is not None:
+        if results.estimates is not None and results.intervals is None and results.id is None:
             columns["id"] = self._estimate_ids()
         elif rows is None and (results.intervals is not None or results.id is not None):
             columns["id"] = self._ids()
@@ -103,8 +104,9 @@ class _Encoder:
         return typed_values(ids, self._results.schema.row_ids).take(arrow_of(which))
 
     def _estimate_ids(self) -> ArrowArray:
-        every = range(self._count) if self._match is None else self._match.tolist()
-        return typed_values([self._results.notification(i).id for i in every], Type.STRING)
+        results = self._results
+        every = np.arange(self._count) if self._match is None else self._match
+        return pa.array(estimate_ids(results, every), pa.string())
 
     # ── bindings ──
 
@@ -227,7 +229,7 @@ def _texts_of_lanes(column: Column, lanes: Ints, strings: Texts) -> ArrowArray:
 
 
 def _indexed_texts(which: Ints, nulls: Flags | None, codes: Ints, strings: Texts) -> ArrowArray:
-    texts = arrow_of_values([strings.text(code) for code in codes.tolist()], Type.STRING)
+    texts = strings.array(codes)
     if isinstance(texts, pa.ChunkedArray):
         raise pa.ArrowCapacityError("more texts than a column can hold")
     return pa.DictionaryArray.from_arrays(arrow_of(which.astype(np.int32), nulls=nulls), texts)

@@ -66,8 +66,10 @@ class _Collector:
         if isinstance(found, LazyNotifications):
             size = found.nbytes
             self._bytes += size
-            self._check(len(found))
-            if self._bytes - self._files > self._ledger.limits.budget // _MEMORY_SHARE:
+            share = self._ledger.limits.budget // _MEMORY_SHARE
+            if self._bytes > share or self._ledger.limits.results is not None:  # few need no room for files
+                self._check(len(found))
+            if self._bytes - self._files > share:
                 found = on_disk(found)
                 self._files += size
         self._encoded.append(found)

@@ -5,21 +5,16 @@ The *current event* is the event that a guard evaluates (`tree.This`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
-from foretell.language.tree.nodes import node_fields
 from foretell.language.type_check import Scope, type_of
 from foretell.records import record
 
 #: The type of all expressions, of statements and of the planner.
 Expression: TypeAlias = tree.Expression
-
-AnyNode = TypeVar("AnyNode", bound=tree.Node)
 
 
 @record
@@ -102,18 +97,6 @@ class Disjunction(tree.Expression):
     predicates: tuple[tuple[tree.Expression, ...], ...]
 
 
-def map_children(node: AnyNode, change: Callable[[tree.Expression], tree.Expression]) -> AnyNode:
-    """The node with `change` applied to each expression directly below it."""
-    changes: dict[str, object] = {}
-    for name in node_fields(type(node)):
-        value = getattr(node, name)
-        if isinstance(value, tree.Expression):
-            changes[name] = change(value)
-        elif isinstance(value, tuple) and value and isinstance(value[0], tree.Expression):
-            changes[name] = tuple(change(child) for child in value)
-    return replace(node, **changes) if changes else node  # type: ignore[arg-type]
-
-
 def about_current_event(expression: tree.Expression) -> tree.Expression:
     """An expression about one event, with that event replaced by the current event."""
     match expression:
@@ -123,7 +106,7 @@ def about_current_event(expression: tree.Expression) -> tree.Expression:
             return tree.StreamOf(tree.This())
         case tree.TimeOf():
             return tree.TimeOf(tree.This())
-    return map_children(expression, about_current_event)
+    return tree.map_children(expression, about_current_event)
 
 
 def event_type(subscription: CheckedSubscription, expression: tree.Expression) -> Type:

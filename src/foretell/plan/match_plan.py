@@ -16,11 +16,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from functools import cached_property
 
+from foretell.events.event import PROBABILITY, RESTS_ON
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.printer import statement_text
-from foretell.plan.expressions import map_children
 from foretell.plan.lower.arrivals import ArrivalPlan
 from foretell.plan.lower.program import SubscriptionPlan
 from foretell.plan.persistent_map import PersistentMap
@@ -262,7 +262,7 @@ def _by_name(expression: tree.Expression) -> tree.Expression:
             return tree.Attribute(tree.This(), "duration")
         case tree.Parameter(name=name):
             return tree.Attribute(tree.This(), f":{name}")
-    return map_children(expression, _by_name)
+    return tree.map_children(expression, _by_name)
 
 
 def _reduced(group: NfaGroupPlan | AbsencePlan, number: int) -> NfaGroupPlan | None:
@@ -275,6 +275,7 @@ def _reduced(group: NfaGroupPlan | AbsencePlan, number: int) -> NfaGroupPlan | N
 def attributes_read_by(subscription: CheckedSubscription) -> frozenset[str]:
     """The attributes that a subscription names: only these columns of its streams are read."""
     names = {str(name) for name in subscription.tree.per}
+    names |= {PROBABILITY, RESTS_ON} & subscription.attributes.keys()
     for node in subscription.tree.walk():
         match node:
             case tree.Attribute(name=name) | tree.Aggregate(attribute=str(name)):

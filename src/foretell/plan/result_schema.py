@@ -16,7 +16,8 @@ class ResultSchema:
 
     `repeated` has the steps that bind events, in the order of the pattern, and whether each repeats. `returns` and
     `variables` are the types of RETURN columns and of variables; `horizon` is that of forecasts, as text.
-    `event_names` and `row_ids` are the types of the names of events and of the ids of a FOR EACH table.
+    `event_names` and `row_ids` are the types of the names of events and of the ids of a FOR EACH table, or of estimates
+    where matches may be `uncertain`.
     """
 
     name: str
@@ -28,6 +29,7 @@ class ResultSchema:
     horizon: str | None = None
     event_names: Type = Type.INT
     row_ids: Type = Type.NULL
+    uncertain: bool = False
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -48,6 +50,6 @@ def result_schema(checked: CheckedStatement) -> ResultSchema:
         time=checked.time,
         horizon=None if forecast is None else horizon_text(forecast),
         event_names=checked.event_names,
-        # An estimate has an id.
-        row_ids=checked.row_ids if checked.tree.losing is None else Type.STRING,
+        row_ids=checked.row_ids,
+        uncertain=checked.uncertain,
     )

@@ -267,6 +267,8 @@ def _reason_to_own(subscription: CheckedSubscription, executor: Executor, *, obs
         return "forecasts observe its runs apart from those of others"
     if is_longest(subscription):
         return "LONGEST waits for its own partial matches"
+    if subscription.hidden:
+        return "patterns of LOSING come and go with their statement"
     for node in subscription.pattern.walk():
         match node:
             case tree.Numbered(step=step, index=index):
@@ -297,6 +299,8 @@ def _choose_template(
     per_row = TemplateMode.EXECUTOR_PER_ROW
     if isinstance(subscription.pattern, tree.Silence):
         return Decision(per_row, "each row has its own clocks")
+    if subscription.hidden or subscription.tree.losing is not None:
+        return Decision(per_row, "the estimates of each row are withdrawn apart")
     if observed:
         return Decision(per_row, "forecasts observe the runs of each row apart")
     if selection_of(subscription) is None:

@@ -1,63 +1,32 @@
-"""Estimates from the matches of hidden patterns: scored, reported where they are probable enough, and withdrawn.
-
-A lost step that was seen outside its gap withdraws an estimate, or prevents it where it is known before (decision
-0015). So the stage keeps which estimates were reported, for as long as they may be withdrawn, and what was seen of
-candidates that only time completes.
-"""
+"""Estimates from the matches of hidden patterns: scored, reported where they are probable enough, and withdrawn."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from foretell.arrays import Flags, Floats, Ints
+from foretell.errors import InputError
 from foretell.events.delays.delay_model import DelayModel
-from foretell.events.notification import WITHDRAWN
+from foretell.events.types import Scalar
+from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.estimate_scorer import check_delays
-from foretell.machine.matches.bound_events import BoundEvents
-from foretell.machine.matches.event_chains import Gaps
-from foretell.machine.matches.results import EstimateColumns, ResultBatch
-from foretell.plan.lower.post_match import PositionSource, StepPosition
-from foretell.plan.result_schema import result_schema
+from foretell.machine.input.state_bounds import StateBounds
+from foretell.machine.matches.results import ResultBatch
 from foretell.records import record
-from foretell.recover.gap_scores import GapScores
+from foretell.recover.candidates import VariantMatches
 from foretell.recover.hidden_patterns import HiddenPattern, Role, Variant, all_lost_sets, variant_of
-from foretell.storage.recorded_values import FAR, indices, require, times
+from foretell.recover.row_estimates import FoundMatches, RowEstimates
+from foretell.recover.selected_estimates import SelectedEstimates
+from foretell.recover.standing_estimates import StandingEstimates
+from foretell.storage.recorded_values import require
 
 #: A variant is left out where its best probability, computed at some lengths, is less than so much of the threshold.
 _CERTAINLY_LESS = 0.9
 
-#: What an entry of a table of candidates takes.
-_ENTRY_BYTES = 300
-
-
-@record
-class CandidateMatches:
-    """Matches of a hidden pattern as those of its statement: the positions of their events, by the steps present."""
-
-    results: ResultBatch
-    positions: Ints
-    likely: Floats
-
-    def only(self, keep: Flags) -> CandidateMatches:
-        return CandidateMatches(self.results.filter(keep), self.positions[keep], self.likely[keep])
-
-    @property
-    def names(self) -> list[bytes]:
-        """Equal where the events are."""
-        return [row.tobytes() for row in np.ascontiguousarray(self.positions)]
-
-    @property
-    def order(self) -> list[int]:
-        """The place at which each is known: even at an event, odd between two."""
-        return [int(place) for place in self.results.order[:, 0]]
+#: More patterns would take long to plan and to run.
+MOST_PATTERNS = 1_000
 
 
 @record
@@ -67,7 +36,8 @@ class PrunedVariant:
 
 
 class EstimateStage:
-    """The estimates of one statement with LOSING, from the results of `statements`, its hidden patterns."""
+    """The estimates of one statement with LOSING, from the results of `statements`, its hidden patterns. Those of each
+    row of its table are apart."""
 
     def __init__(
         self, subscription: CheckedSubscription, model: DelayModel, lost: Sequence[frozenset[str]] | None = None
@@ -78,212 +48,92 @@ class EstimateStage:
         self.subscription = subscription
         #: The variants that cannot reach the threshold, with the best probability of each.
         self.pruned: list[PrunedVariant] = []
-        self._variants: list[_VariantEstimates] = []
+        self._variants: list[VariantMatches] = []
         for steps in all_lost_sets(subscription) if lost is None else lost:
-            variant = _VariantEstimates(subscription, variant_of(subscription, steps, model))
+            variant = VariantMatches(subscription, variant_of(subscription, steps, model))
             if lost is None and steps and variant.best < variant.variant.scorer.losing.above * _CERTAINLY_LESS:
                 self.pruned.append(PrunedVariant(variant.variant, variant.best))
             else:
                 self._variants.append(variant)
         self._patterns = {
-            pattern.statement.name: (variant, pattern)
-            for variant in self._variants
+            pattern.statement.name: (number, pattern)
+            for number, variant in enumerate(self._variants)
             for pattern in variant.variant.patterns
         }
+        self._refuse_many()
         self.statements = [pattern.statement for _, pattern in self._patterns.values()]
+        self._rows: dict[Scalar, RowEstimates] = {}
+
+    def _refuse_many(self) -> None:
+        if len(self._patterns) > MOST_PATTERNS:
+            losable = [step for step, loss in self.subscription.loss.items() if loss > 0]
+            message = f"subscription '{self.subscription.name}': LOSING of {len(losable)} steps needs "
+            message += f"{len(self._patterns):,} patterns, more than {MOST_PATTERNS:,}"
+            hint = f"name those most often lost: LOSING 0.05 OF {losable[0]}, {losable[1]}; or raise ABOVE"
+            raise InputError("losing-many", message, hint=hint)
 
     @property
     def patterns(self) -> Sequence[str]:
         return tuple(self._patterns)
 
     @property
-    def nbytes(self) -> int:
-        return _ENTRY_BYTES * sum(len(v.reported) + len(v.seen) for v in self._variants)
-
-    def process(self, results: Sequence[ResultBatch], now: int | float) -> list[ResultBatch]:
-        found: dict[str, list[ResultBatch]] = {}
-        for result in results:
-            if len(result):
-                found.setdefault(result.schema.name, []).append(result)
-        estimates = [
-            result
-            for variant in self._variants
-            for result in variant.process(
-                [(p, r) for p in variant.variant.patterns for r in found.get(p.statement.name, ())]
-            )
-        ]
-        for variant in self._variants:
-            variant.forget(now)
-        return estimates
-
-    def state(self) -> Mapping[str, Any]:
-        return {"lost": self.lost, "variants": [variant.state() for variant in self._variants]}
-
-    @property
     def lost(self) -> list[list[str]]:
         """The sets of lost steps that run."""
         return [sorted(variant.variant.scorer.lost) for variant in self._variants]
 
-    def restore(self, state: Mapping[str, Any], positions: int) -> None:
-        require(len(state["variants"]) == len(self._variants), "the estimates")
-        for variant, recorded in zip(self._variants, state["variants"], strict=True):
-            variant.restore(recorded, positions)
+    @property
+    def nbytes(self) -> int:
+        return sum(row.nbytes for row in self._rows.values())
 
+    @property
+    def held(self) -> Iterable[ResultBatch]:
+        return (result for row in self._rows.values() for result in row.held)
 
-class _VariantEstimates:
-    """The estimates without some steps. `reported` has those that may be withdrawn, with the place at which they became
-    known; `seen` has candidates of which a lost step was seen, with the place. Both have the time until when."""
+    def renew(self, renewed: Callable[[ResultBatch], ResultBatch]) -> None:
+        for row in self._rows.values():
+            row.renew(renewed)
 
-    def __init__(self, subscription: CheckedSubscription, variant: Variant) -> None:
-        self.variant = variant
-        self._schema = result_schema(subscription)
-        self._steps = np.array([subscription.positive.index(step) for step in variant.present], np.int64)
-        self._scores = GapScores(variant.scorer, variant.present)
-        self._within = subscription.within
-        self._unit = variant.scorer.unit
-        self.reported: dict[bytes, tuple[int, float]] = {}
-        self.seen: dict[bytes, tuple[int, float]] = {}
-        self._kept = 0
+    def process(self, results: Sequence[ResultBatch], now: int | float) -> list[ResultBatch]:
+        by_row: dict[Scalar, list[tuple[int, HiddenPattern, ResultBatch]]] = {}
+        for result in results:
+            if len(result):
+                by_row.setdefault(result.id, []).append((*self._patterns[result.schema.name], result))
+        estimates = [
+            result for row_id, found in by_row.items() for result in self._row(row_id).process(self._of(found))
+        ]
+        for row in self._rows.values():
+            row.forget(now)
+        return estimates
 
-    @cached_property
-    def best(self) -> float:
-        return self._scores.best
-
-    def process(self, found: Sequence[tuple[HiddenPattern, ResultBatch]]) -> Iterator[ResultBatch]:
-        telling = [self._telling(p, results) for p, results in found if p.role is not Role.CANDIDATE]
-        self._note_seen(telling)
-        for pattern, results in found:
+    def _of(self, found: Sequence[tuple[int, HiddenPattern, ResultBatch]]) -> list[FoundMatches]:
+        """The matches of one row, those of a variant together."""
+        matches = [FoundMatches([], []) for _ in self._variants]
+        for number, pattern, result in found:
+            variant = self._variants[number]
             if pattern.role is Role.CANDIDATE:
-                yield from self._reported(self._probable(pattern, results))
-        for candidates in telling:
-            yield from self._withdrawn(candidates)
+                matches[number].candidates.append(variant.probable(pattern, result))
+            else:
+                matches[number].telling.append(variant.telling(pattern, result))
+        return matches
 
-    # ── matches of hidden patterns ──
+    def _row(self, row_id: Scalar) -> RowEstimates:
+        if row_id not in self._rows:
+            holds = self.subscription.tree.after.policy is tree.Policy.HOLD
+            kind = StandingEstimates if holds else SelectedEstimates
+            self._rows[row_id] = kind(self.subscription, self._variants)
+        return self._rows[row_id]
 
-    def _probable(self, pattern: HiddenPattern, results: ResultBatch) -> CandidateMatches:
-        """The matches whose candidates are probable enough."""
-        assert results.matches is not None
-        columns = [results.matches.of_step(step, latest=False) for step in pattern.steps]
-        positions = np.stack(columns, axis=1)
-        at = np.stack([results.matches.buffer.times(column) for column in columns], axis=1)
-        likely = self._scores.probabilities(at / self._unit)
-        return CandidateMatches(results, positions, likely).only(self._scores.reached(likely))
+    def remove_rows(self, ids: Iterable[Scalar]) -> None:
+        for row_id in ids:
+            self._rows.pop(row_id, None)
 
-    def _telling(self, pattern: HiddenPattern, results: ResultBatch) -> CandidateMatches:
-        """The matches that tell of a lost step of a probable candidate: with LATER, from the end of its gap on and at
-        most a window later."""
-        candidates = self._probable(pattern, results)
-        if pattern.role is Role.BEFORE or not len(candidates.positions):
-            return candidates
-        matches = candidates.results.matches
-        assert matches is not None
-        if pattern.extra is None:
-            when = candidates.results.end
-        else:
-            when = matches.buffer.times(matches.of_step(pattern.extra, latest=False))
-        if pattern.gap_end is not None:
-            until = matches.buffer.times(candidates.positions[:, self.variant.present.index(pattern.gap_end)])
-        else:
-            assert self._within is not None
-            until = matches.buffer.times(candidates.positions[:, 0]) + self._within
-        keep = when > until
-        if self._within is not None:
-            keep &= when <= until + self._within
-        return candidates.only(keep)
-
-    # ── reported and withdrawn ──
-
-    def _note_seen(self, telling: Sequence[CandidateMatches]) -> None:
-        for candidates in telling:
-            starts = candidates.results.start
-            for row, (name, place) in enumerate(zip(candidates.names, candidates.order, strict=True)):
-                if name not in self.seen or place < self.seen[name][0]:
-                    self.seen[name] = place, self._until(starts[row].item())
-
-    def _until(self, time: int | float) -> float:
-        """The time until when an estimate is still concerned."""
-        return math.inf if self._within is None else time + 2 * self._within
-
-    def _reported(self, candidates: CandidateMatches) -> Iterator[ResultBatch]:
-        keep = np.ones(len(candidates.positions), np.bool_)
-        can_be_withdrawn = len(self.variant.patterns) > 1
-        if can_be_withdrawn:
-            ends = candidates.results.end
-            for row, (name, place) in enumerate(zip(candidates.names, candidates.order, strict=True)):
-                seen = self.seen.get(name)
-                keep[row] = seen is None or seen[0] > place
-                if keep[row]:
-                    self.reported[name] = place, self._until(ends[row].item())
-        candidates = candidates.only(keep)
-        certain = (
-            candidates.likely >= 1.0 if not self.variant.scorer.lost else np.zeros(len(candidates.likely), np.bool_)
-        )
-        for chosen, kind in ((certain, "match"), (~certain, "estimate")):
-            if chosen.any():
-                yield self._as_own(candidates.only(chosen), kind)
-
-    def _withdrawn(self, candidates: CandidateMatches) -> Iterator[ResultBatch]:
-        keep = np.zeros(len(candidates.positions), np.bool_)
-        for row, (name, place) in enumerate(zip(candidates.names, candidates.order, strict=True)):
-            known = self.reported.get(name)
-            if known is not None and known[0] < place and self.seen[name][0] == place:
-                del self.reported[name]
-                keep[row] = True
-        if keep.any():
-            gone = candidates.only(keep)
-            yield self._as_own(replace(gone, likely=np.zeros(len(gone.likely))), WITHDRAWN)
-
-    def _as_own(self, candidates: CandidateMatches, kind: str) -> ResultBatch:
-        """The candidates as results of the statement: their events with its steps, in its numbers."""
-        results, positions = candidates.results, candidates.positions
-        matches = results.matches
-        assert matches is not None
-        count, width = positions.shape
-        starts = np.arange(count + 1) * width
-        bound = BoundEvents(results.lane, starts, positions.reshape(-1), np.tile(self._steps, count))
-        last = positions[:, -1] if kind == WITHDRAWN else matches.raw.position
-        raw = replace(matches.raw, first=positions[:, 0].copy(), position=last, chain=np.full(count, -1, np.int64))
-        chain = (StepPosition(PositionSource.CHAIN),) * len(self._schema.steps)
-        own = replace(matches, plan=replace(matches.plan, positions=chain), raw=raw, gathered=(bound, Gaps.none()))
-        return replace(
-            results,
-            schema=self._schema,
-            matches=own,
-            start=matches.buffer.starts(positions[:, 0]),
-            places=results.order,
-            estimates=None if kind == "match" else EstimateColumns(candidates.likely, kind),
-        )
-
-    # ── what can no longer matter, and snapshots ──
-
-    def forget(self, now: int | float) -> None:
-        """Drop what can no longer matter, now and then."""
-        size = len(self.reported) + len(self.seen)
-        if size < 2 * self._kept + 1024:
-            return
-        self.reported = {name: entry for name, entry in self.reported.items() if entry[1] >= now}
-        self.seen = {name: entry for name, entry in self.seen.items() if entry[1] >= now}
-        self._kept = len(self.reported) + len(self.seen)
+    # ── snapshots ──
 
     def state(self) -> Mapping[str, Any]:
-        return {"reported": self._recorded(self.reported), "seen": self._recorded(self.seen)}
+        return {"lost": self.lost, "rows": [[row_id, row.state()] for row_id, row in self._rows.items()]}
 
-    def _recorded(self, table: Mapping[bytes, tuple[int, float]]) -> Mapping[str, NDArray[Any]]:
-        positions = np.frombuffer(b"".join(table), np.int64).reshape(len(table), len(self.variant.present))
-        entries = list(table.values())
-        return {
-            "positions": positions,
-            "places": np.array([place for place, _ in entries], np.int64),
-            "until": np.array([until for _, until in entries], np.float64),
-        }
-
-    def restore(self, state: Mapping[str, Any], positions: int) -> None:
-        self.reported = self._restored(state["reported"], positions)
-        self.seen = self._restored(state["seen"], positions)
-
-    def _restored(self, recorded: Mapping[str, Any], stop: int) -> dict[bytes, tuple[int, float]]:
-        positions = indices(recorded["positions"], stop, "the estimates", (None, len(self.variant.present)))
-        places = indices(recorded["places"], FAR, "the estimates", (len(positions),))
-        until = times(recorded["until"], np.float64, (len(positions),), "the estimates")
-        rows = zip(positions, places.tolist(), until.tolist(), strict=True)
-        return {row.tobytes(): (place, time) for row, place, time in rows}
+    def restore(self, state: Mapping[str, Any], bounds: StateBounds, like: ResultBatch | None) -> None:
+        for row_id, recorded in state["rows"]:
+            require(row_id not in self._rows, "the estimates")
+            assert like is not None
+            self._row(row_id).restore(recorded, bounds, replace(like, id=row_id))

@@ -14,13 +14,14 @@ from scipy.interpolate import PchipInterpolator
 from foretell.arrays import Flags, Floats
 from foretell.events.delays.pattern_gaps import Gap, edge_probability, gap_probability
 from foretell.events.delays.scores import Score
-from foretell.language.estimate_scorer import EstimateScorer
+from foretell.events.delays.tables import refined_table
+from foretell.language.estimate_scorer import ROUNDING, EstimateScorer
 
 #: Lengths that are computed one by one before a table is made.
 _FEW = 512
 
-#: A table is refined until the middle of each interval is as near, or until it has so many intervals.
-_TOLERANCE, _MOST_INTERVALS = 1e-5, 8192
+#: A table is as near.
+_TOLERANCE = 1e-5
 
 #: A table reaches to lengths that are by so much shorter, in the logarithm.
 _MARGIN = 4.0
@@ -51,13 +52,16 @@ class GapScores:
             return np.ones(len(times))
         if not self._depends_on_length:
             return np.array([self._exact(row) for row in times])
-        likely = self._edges(self._rooms(times))
-        for number, score in enumerate(self._between):
-            likely = likely * score(times[:, number + 1] - times[:, number])
-        near = np.flatnonzero(np.abs(likely - self._scorer.losing.above) < _NEAR)
-        for row in near.tolist():
-            likely[row] = self._exact(times[row])
+        likely = self._product(times, exactly=False)
+        above = self._scorer.losing.above
+        if above > ROUNDING and (near := np.abs(likely - above) < _NEAR).any():
+            likely[near] = self._product(times[near], exactly=True)
         return likely
+
+    def _product(self, times: Floats, *, exactly: bool) -> Floats:
+        lengths = [self._rooms(times), *np.diff(times, axis=1).T]
+        factors = zip((self._edges, *self._between), lengths, strict=True)
+        return np.asarray(np.prod([score(length, exactly=exactly) for score, length in factors], axis=0))
 
     @property
     def best(self) -> float:
@@ -105,9 +109,11 @@ class _LengthScore:
         self._table: PchipInterpolator | None = None
         self._reach = (math.inf, -math.inf)
 
-    def __call__(self, lengths: Floats) -> Floats:
+    def __call__(self, lengths: Floats, *, exactly: bool = False) -> Floats:
+        if self._table is not None and not exactly:
+            return self._looked_up(lengths)
         different, which = np.unique(lengths, return_inverse=True)
-        return self._of(different)[which.ravel()]
+        return (self._each(different) if exactly else self._of(different))[which.ravel()]
 
     def best(self, longest: float) -> float:
         """The highest value up to a length."""
@@ -117,6 +123,9 @@ class _LengthScore:
     def _of(self, lengths: Floats) -> Floats:
         if not self.is_smooth or len(self._known) + len(lengths) <= _FEW:
             return self._each(lengths)
+        return self._looked_up(lengths)
+
+    def _looked_up(self, lengths: Floats) -> Floats:
         inner = (lengths > 0) & np.isfinite(lengths)
         likely = np.empty(len(lengths))
         likely[~inner] = self._each(lengths[~inner])
@@ -140,26 +149,8 @@ class _LengthScore:
         if self._table is None or low < self._reach[0] or high > self._reach[1]:
             # Beyond the table there may be more: a table anew costs as much as a million lengths.
             self._reach = min(low - _MARGIN, self._reach[0]), max(high + 1.0, self._reach[1])
-            self._table = self._tabulate(*self._reach)
+            self._table = refined_table(self._exactly, np.linspace(*self._reach, 33), _TOLERANCE)
         return np.asarray(self._table(logs), np.float64)
-
-    def _tabulate(self, low: float, high: float) -> PchipInterpolator:
-        """A table that is refined where its middle values are not near enough."""
-        at = np.linspace(low, high, 33)
-        values = self._exactly(at)
-        coarse = np.ones(len(at) - 1, np.bool_)
-        while True:
-            table = PchipInterpolator(at, values)
-            middle = ((at[1:] + at[:-1]) / 2)[coarse]
-            found = self._exactly(middle)
-            wrong = np.abs(table(middle) - found) > _TOLERANCE
-            order = np.argsort(np.concatenate([at, middle]), kind="stable")
-            at, values = np.concatenate([at, middle])[order], np.concatenate([values, found])[order]
-            if not wrong.any() or len(at) > _MOST_INTERVALS:
-                return PchipInterpolator(at, values)
-            # Both halves of an interval whose middle was wrong.
-            halves = np.isin(at, middle[wrong])
-            coarse = halves[1:] | halves[:-1]
 
     def _exactly(self, logs: Floats) -> Floats:
         return self._exact(np.exp(logs))

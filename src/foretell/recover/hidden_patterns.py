@@ -10,20 +10,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import Enum
+from itertools import pairwise
 
 from foretell.events.delays.delay_model import DelayModel
 from foretell.language import tree
 from foretell.language.checked import CheckedStep, CheckedSubscription
 from foretell.language.estimate_scorer import EstimateScorer
-from foretell.language.reduced_patterns import lost_sets, mentions, pattern_parts, without
-from foretell.plan.expressions import map_children
+from foretell.language.reduced_patterns import (
+    MissingSteps,
+    compared,
+    lost_sets,
+    pattern_parts,
+    sighting,
+    without,
+)
 from foretell.records import record
 
-#: More patterns would take long to plan and to run.
-MOST_PATTERNS = 500
+#: Begins names of ours: no name in a text has it.
+_OURS = "\0"
 
 #: The events of telling patterns that are not the candidate's.
-_SEEN, _AGAIN = "seen", "again"
+_SEEN, _AGAIN = f"{_OURS}seen", f"{_OURS}again"
 
 
 class Role(Enum):
@@ -67,35 +74,6 @@ def variant_of(subscription: CheckedSubscription, lost: frozenset[str], model: D
     return Variant(scorer, builder.present, tuple(builder.patterns()))
 
 
-def hindrance(subscription: CheckedSubscription) -> str | None:
-    """The reason why hidden patterns cannot run a statement with LOSING; None where they can."""
-    if subscription.tree.after.policy is not tree.Policy.HOLD:
-        return "LOSING with AFTER MATCH"
-    if subscription.tree.table is not None:
-        return "LOSING with FOR EACH"
-    first = subscription.positive[0]
-    if subscription.within is None and subscription.loss[first] > 0:
-        return f"LOSING of the first step, '{first}', without WITHIN"
-    kinds = tree.Elapsed | tree.Previous | tree.Aggregate | tree.FirstOf | tree.LastOf
-    for step in subscription.steps.values():
-        values = (*step.conditions, *(value for _, value in step.binders))
-        if any(isinstance(node, kinds) for value in values for node in value.walk()):
-            return f"LOSING with the condition of '{step.name}'"
-    if any(not _same_variables(subscription, lost) for lost in lost_sets(subscription)):
-        return "LOSING with a variable that only lost steps may bind"
-    sets = sum(1 for _ in lost_sets(subscription))
-    if sets * len(subscription.positive) > MOST_PATTERNS:
-        return f"LOSING with {sets:,} sets of steps that may be lost"
-    return None
-
-
-def _same_variables(subscription: CheckedSubscription, lost: frozenset[str]) -> bool:
-    """Whether steps present bind all variables that lost steps bind."""
-    bound = {name: {variable for variable, _ in subscription.steps[name].binders} for name in subscription.positive}
-    present = set[str]().union(*(variables for name, variables in bound.items() if name not in lost))
-    return all(bound[name] <= present for name in lost)
-
-
 class _PatternBuilder:
     """The patterns of one set of lost steps."""
 
@@ -103,12 +81,13 @@ class _PatternBuilder:
         self._whole, self._lost = scorer.subscription, scorer.lost
         self._reduced = without(self._whole, self._lost) if self._lost else self._whole
         self.present = tuple(step for step in self._whole.positive if step not in self._lost)
-        self._name = f"{self._whole.name} without {' and '.join(s for s in self._whole.positive if s in self._lost)}"
+        lost = " and ".join(s for s in self._whole.positive if s in self._lost)
+        self._name = f"{self._whole.name}{_OURS} without {lost}"
 
     def patterns(self) -> Iterator[HiddenPattern]:
         numbers = tuple(range(len(self.present)))
         name = self._name if self._lost else self._whole.name
-        candidate = replace(self._reduced, tree=self._tree(name))
+        candidate = replace(self._reduced, tree=self._tree(name), hidden=True)
         yield HiddenPattern(Role.CANDIDATE, candidate, numbers)
         first = self._whole.positive.index(self.present[0])
         if first > 0 and self._whole.within is not None:
@@ -118,8 +97,13 @@ class _PatternBuilder:
                 yield from self._later(step)
 
     def _tree(self, name: str) -> tree.Subscription:
-        returns = tuple(replace(r, expression=_nullified(r.expression, self._lost)) for r in self._whole.tree.returns)
-        return replace(self._reduced.tree, name=name, losing=None, returns=returns)
+        missing = MissingSteps.lost(self._whole, self._lost)
+        returned = self._whole.tree.returns
+        if missing.variables and not returned:
+            returned = tuple(tree.Returned(tree.Variable(name), name) for name in self._whole.variables)
+        returns = tuple(replace(r, expression=_nullified(r.expression, missing)) for r in returned)
+        after = tree.AfterMatch()
+        return replace(self._reduced.tree, name=name, losing=None, after=after, returns=returns)
 
     # ── patterns that tell ──
 
@@ -127,12 +111,11 @@ class _PatternBuilder:
         """The step before the first present, seen before the window and after no other event that it could come
         before."""
         first = self.present[0]
-        gone = self._lost | {first}
-        seen = self._seen(step, gone)
-        again = self._again(first, gone)
-        parts = [tree.SequencePart(tree.Step(_SEEN)), *self._bare_parts()]
-        parts[1] = replace(parts[1], operator=tree.Later(), absent=(tree.Negation(tree.Step(_AGAIN)),))
-        steps = {_SEEN: seen, _AGAIN: again, **self._bare_steps()}
+        seen = self._seen(step, first)
+        again = self._again(first, first)
+        parts = [tree.SequencePart(tree.Step(seen.name)), *self._bare_parts()]
+        parts[1] = replace(parts[1], operator=tree.Later(), absent=(tree.Negation(tree.Step(again.name)),))
+        steps = {seen.name: seen, again.name: again, **self._bare_steps()}
         numbers = tuple(range(1, len(self.present) + 1))
         return HiddenPattern(Role.BEFORE, self._telling(f"{step} before", parts, steps), numbers, extra=0)
 
@@ -141,8 +124,7 @@ class _PatternBuilder:
         positive = self._whole.positive
         earlier = next(s for s in reversed(positive[: positive.index(step)]) if s in self.present)
         end = next((s for s in positive[positive.index(step) :] if s in self.present), None)
-        gone = self._lost | {earlier}
-        seen, again = self._seen(step, gone), self._again(earlier, gone)
+        seen, again = self._seen(step, earlier), self._again(earlier, earlier)
         start = len(self.present) - 1 if end is None else self.present.index(end)
         for place in range(start, len(self.present)):
             if place > start:
@@ -166,13 +148,13 @@ class _PatternBuilder:
         parts, steps = self._bare_parts(), self._bare_steps()
         added: dict[str, CheckedStep] = {}
         for number in range(start + 1, place + 1):
-            name = f"{_AGAIN} {number}"
+            name = f"{again.name} {number}"
             added[name] = replace(again, shape=replace(again.shape, name=name))
             parts[number] = replace(parts[number], absent=(tree.Negation(tree.Step(name)),))
             own = steps[self.present[number]]
             steps[own.name] = replace(own, conditions=(*own.conditions, _not(again.conditions)))
-        added[_AGAIN], added[_SEEN] = again, seen
-        seen_part = tree.SequencePart(tree.Step(_SEEN), tree.Later(), (tree.Negation(tree.Step(_AGAIN)),))
+        added[again.name], added[seen.name] = again, seen
+        seen_part = tree.SequencePart(tree.Step(seen.name), tree.Later(), (tree.Negation(tree.Step(again.name)),))
         parts.insert(place + 1, seen_part)
         if place + 2 < len(parts):
             parts[place + 2] = replace(parts[place + 2], operator=tree.Later())
@@ -182,43 +164,57 @@ class _PatternBuilder:
             for name in (*(n.step.name for n in part.absent), part.pattern.name):
                 ordered[name] = added.get(name) or steps[name]
         numbers = tuple(n if n <= place else n + 1 for n in range(len(self.present)))
-        telling = self._telling(f"{step} after {self.present[place]}", parts, ordered)
+        last = seen.name if place == len(self.present) - 1 else None
+        telling = self._telling(f"{step} after {self.present[place]}", parts, ordered, last)
         return HiddenPattern(Role.LATER, telling, numbers, extra=place + 1, gap_end=end)
 
     def _telling(
-        self, suffix: str, parts: Sequence[tree.SequencePart], steps: dict[str, CheckedStep]
+        self, suffix: str, parts: Sequence[tree.SequencePart], steps: dict[str, CheckedStep], last: str | None = None
     ) -> CheckedSubscription:
+        """`last` is the step that tells, where it comes after the candidate's."""
         within = self._whole.within
+        statement = replace(self._tree(f"{self._name}: {suffix}"), having=None)
+        if last is not None:
+            beyond = tree.Binary("-", *(tree.TimeOf(tree.BoundEvent(step)) for step in (last, self.present[-1])))
+            own = tuple(replace(r, expression=_shortened(r.expression, beyond)) for r in statement.returns)
+            statement = replace(statement, returns=own)
         return replace(
             self._whole,
-            tree=replace(self._tree(f"{self._name}: {suffix}"), having=None),
+            tree=statement,
             pattern=tree.sequence(tuple(parts)),
             steps=steps,
             within=None if within is None else 2 * within,
+            hidden=True,
         )
 
     def _bare_parts(self) -> list[tree.SequencePart]:
         """The steps present without negations: a telling match counts only where there is a candidate."""
-        return [replace(part, absent=()) for part in pattern_parts(self._reduced)]
+        parts = [replace(part, absent=()) for part in pattern_parts(self._reduced)]
+        for number, part in enumerate(parts):
+            if isinstance(part.operator, tree.FirstWhere):
+                condition = _with_named_previous(part.operator.condition, self.present[number - 1])
+                parts[number] = replace(part, operator=replace(part.operator, condition=condition))
+        return parts
 
     def _bare_steps(self) -> dict[str, CheckedStep]:
-        return {name: self._reduced.steps[name] for name in self.present}
+        """Other events may lie between those of the candidate: `prev` goes by name."""
+        steps = {name: self._reduced.steps[name] for name in self.present}
+        for before, name in pairwise(self.present):
+            conditions = tuple(_with_named_previous(c, before) for c in steps[name].conditions)
+            steps[name] = replace(steps[name], conditions=conditions)
+        return steps
 
     # ── steps that would do ──
 
-    def _seen(self, step: str, gone: frozenset[str]) -> CheckedStep:
-        """An event that would do for a step where those that are gone are not named."""
-        own = self._whole.steps[step]
-        conditions = tuple(c for c in own.conditions if not mentions(c, gone - {step}))
-        binders = tuple((v, value) for v, value in own.binders if not mentions(value, gone - {step}))
-        return replace(own, shape=replace(own.shape, name=_SEEN), conditions=conditions, binders=binders)
+    def _seen(self, step: str, neighbour: str) -> CheckedStep:
+        """An event outside its gap that would do for a step, beside another event than that of `neighbour`."""
+        found = sighting(self._whole, step, self._lost, neighbour)
+        return replace(found, shape=replace(found.shape, name=_SEEN))
 
-    def _again(self, step: str, gone: frozenset[str]) -> CheckedStep:
-        """The same as a negated step, whose variables compare."""
-        seen = self._seen(step, gone)
-        compared = tuple(tree.Binary("=", tree.Variable(v), value) for v, value in seen.binders)
-        shape = replace(seen.shape, name=_AGAIN, negated=True)
-        return replace(seen, shape=shape, conditions=(*seen.conditions, *compared), binders=())
+    def _again(self, step: str, neighbour: str) -> CheckedStep:
+        """The same as a negated step."""
+        found = compared(self._seen(step, neighbour))
+        return replace(found, shape=replace(found.shape, name=_AGAIN))
 
 
 def _not(conditions: Sequence[tree.Expression]) -> tree.Expression:
@@ -229,15 +225,33 @@ def _not(conditions: Sequence[tree.Expression]) -> tree.Expression:
     return tree.Case((whole,), (tree.Literal(False),), tree.Literal(True))
 
 
-def _nullified(expression: tree.Expression, lost: frozenset[str]) -> tree.Expression:
+def _with_named_previous(expression: tree.Expression, before: str) -> tree.Expression:
+    match expression:
+        case tree.Attribute(event=tree.Previous()) | tree.StreamOf(event=tree.Previous()):
+            return replace(expression, event=tree.BoundEvent(before))
+        case tree.TimeOf(event=tree.Previous()):
+            return tree.TimeOf(tree.BoundEvent(before))
+    return tree.map_children(expression, lambda inner: _with_named_previous(inner, before))
+
+
+def _shortened(expression: tree.Expression, beyond: tree.Expression) -> tree.Expression:
+    """A RETURN column whose `duration` ends before the event that tells."""
+    if isinstance(expression, tree.Elapsed):
+        return tree.Binary("-", expression, beyond)
+    return tree.map_children(expression, lambda inner: _shortened(inner, beyond))
+
+
+def _nullified(expression: tree.Expression, missing: MissingSteps) -> tree.Expression:
     """A RETURN column of a match without the lost steps: what is of them is NULL, and none of them is counted."""
     match expression:
-        case tree.Aggregate(function="count", step=step) if step in lost:
+        case tree.Aggregate(function="count", step=step) if step in missing.names:
             return tree.Literal(0)
-        case tree.Aggregate(step=step) if step in lost:
+        case tree.Aggregate(step=step) if step in missing.names:
+            return tree.Literal(None)
+        case tree.Variable(name=name) if name in missing.variables:
             return tree.Literal(None)
         case tree.Attribute(event=event) | tree.StreamOf(event=event) | tree.TimeOf(event=event) if (
-            getattr(event, "step", None) in lost
+            getattr(event, "step", None) in missing.names
         ):
             return tree.Literal(None)
-    return map_children(expression, lambda inner: _nullified(inner, lost))
+    return tree.map_children(expression, lambda inner: _nullified(inner, missing))

@@ -191,7 +191,9 @@ def _matched(matcher: ReferenceMatcher, match: Match) -> ReferenceResult:
         values = {r.name: value(r.expression, frame) for r in statement.tree.returns}
     attributes = _attributes(statement, values)
     # A match over estimates is no more certain than they are.
-    probability = match.probability * joint_probability(b.at.event for b in match.bound)
+    probability = match.probability * joint_probability(
+        (b.at.event.probability, b.at.event.rests_on) for b in match.bound
+    )
     events = {name: _named(statement, match, name) for name in statement.positive}
     estimate = probability < 1.0 or bool(match.lost)
     notification = _notification(
@@ -209,7 +211,8 @@ def _matched(matcher: ReferenceMatcher, match: Match) -> ReferenceResult:
         notification = replace(notification, id=estimate_id(notification))
     positions = tuple(b.at.position for b in match.bound)
     steps = tuple(statement.positive.index(b.step) for b in match.bound)
-    return ReferenceResult(notification, attributes, match.completed_by, positions, steps, _rests_on(statement, match))
+    rests_on = _rests_on(statement, match) if probability < 1.0 else frozenset[Hidden]()
+    return ReferenceResult(notification, attributes, match.completed_by, positions, steps, rests_on)
 
 
 def _rests_on(statement: CheckedSubscription, match: Match) -> frozenset[Hidden]:

@@ -1,8 +1,8 @@
 """AFTER MATCH where some matches are estimates: which are reported, and which are withdrawn later.
 
-Certain matches are taken first, and an estimate only from what they leave. In a stream an estimate may come before the
-certain match that takes its events: then it is reported, and withdrawn with that match. The same holds where a lost
-step is seen just outside its gap.
+Certain matches are taken first, and an estimate only from what they leave: not one that could not be taken together
+with a certain match, were both certain. In a stream an estimate may come before such a match: then it is reported, and
+withdrawn with that match. The same holds where a lost step is seen just outside its gap.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from foretell.events.event import OrderKey
-from foretell.language.reduced_patterns import without
+from foretell.language.reduced_patterns import compared, sighting
 from foretell.reference.lane import PlacedEvent
 from foretell.reference.matches import Match, ReferenceMatcher, after_match, removes
 
@@ -36,7 +36,7 @@ def reported(matcher: ReferenceMatcher, matches: Iterable[Match]) -> tuple[list[
     taken = after_match(certain, after, lane, subscription.positive)
     estimates, withdrawn = list[Match](), list[Withdrawal]()
     for estimate in uncertain:
-        rivals = [m for m in taken if removes(m, estimate, after, lane) or _has_all_of(m, estimate)]
+        rivals = [m for m in taken if removes(*_in_order(m, estimate), after, lane)]
         valid = [e for e in estimates if not _is_withdrawn(e, estimate, withdrawn)]
         ends = [Withdrawal(estimate, m.end, m.completed_by) for m in rivals]
         ends += [Withdrawal(estimate, at.event.end, at.event.key) for at in _seen_later(matcher, estimate)]
@@ -53,8 +53,9 @@ def _is_estimate(match: Match) -> bool:
     return bool(match.lost) or match.probability < 1.0
 
 
-def _has_all_of(certain: Match, estimate: Match) -> bool:
-    return set(estimate.identity) <= set(certain.identity)
+def _in_order(certain: Match, estimate: Match) -> tuple[Match, Match]:
+    """The two as they would be taken if both were certain: the former may remove the latter."""
+    return (certain, estimate) if certain.completed_by <= estimate.completed_by else (estimate, certain)
 
 
 def _is_withdrawn(earlier: Match, estimate: Match, withdrawn: list[Withdrawal]) -> bool:
@@ -73,14 +74,14 @@ def _seen_later(matcher: ReferenceMatcher, match: Match) -> Iterator[PlacedEvent
             continue
         end = next((present[s] for s in positive[place:] if s in present), None)
         until = match.end if end is None else end.event.end
-        trial = _with_negated(matcher, match.lost | {earlier[-1]})
+        sought = _with_sightings(matcher, match.lost, step, earlier[-1])
         for at in matcher.lane.after(end or match.last):
             if window is not None and at.event.end > until + window:
                 break
-            if at.event.end > until and trial.would_do(step, match, at):
+            if at.event.end > until and sought.would_do(step, match, at):
                 yield at
                 break
-            if trial.would_do(earlier[-1], match, at):
+            if sought.would_do(earlier[-1], match, at):
                 break
 
 
@@ -92,17 +93,19 @@ def _seen_before_window(matcher: ReferenceMatcher, match: Match) -> bool:
     step = positive[positive.index(first) - 1] if first != positive[0] else None
     if step is None or window is None:
         return False
-    trial = _with_negated(matcher, match.lost | {first})
+    sought = _with_sightings(matcher, match.lost, step, first)
     for at in reversed([e for e in matcher.lane.events if matcher.lane.follows(match.first, e)]):
         if at.event.end < match.last.event.end - 2 * window:
             break
-        if trial.would_do(step, match, at):
+        if sought.would_do(step, match, at):
             return True
-        if trial.would_do(first, match, at):
+        if sought.would_do(first, match, at):
             break
     return False
 
 
-def _with_negated(matcher: ReferenceMatcher, steps: frozenset[str]) -> ReferenceMatcher:
-    """The matcher with these steps as negated ones, whose variables compare."""
-    return replace(matcher, subscription=without(matcher.subscription, steps))
+def _with_sightings(matcher: ReferenceMatcher, lost: frozenset[str], step: str, neighbour: str) -> ReferenceMatcher:
+    """The matcher with a lost step, and the step present beside it, as negated ones that are sought outside its gap."""
+    steps = {name: compared(sighting(matcher.subscription, name, lost, neighbour)) for name in (step, neighbour)}
+    subscription = matcher.subscription
+    return replace(matcher, subscription=replace(subscription, steps={**subscription.steps, **steps}))

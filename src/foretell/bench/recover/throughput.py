@@ -62,9 +62,9 @@ def _compared(case: RecoverCase, count: int) -> Iterator[BenchResult]:
     best = {True: math.inf, False: math.inf}
     found = dict[bool, int]()
     for _ in range(RUNS):
-        for plain in best:
-            seconds, found[plain] = _timed(case.engine(plain=plain), pieces)
-            best[plain] = min(best[plain], seconds)
+        for is_plain in best:
+            seconds, found[is_plain] = _timed(case.engine(plain=is_plain), pieces)
+            best[is_plain] = min(best[is_plain], seconds)
     plain, losing = best[True], best[False]
     yield BenchResult("recover", f"{case.name}: without LOSING", events, plain, events / plain, found[True])
     yield BenchResult("recover", case.name, events, losing, events / losing, found[False], of_plain=plain / losing)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql.streaming.query import StreamingQuery
 
+from foretell.bench.processes import processor_seconds
 from foretell.bench.result import BenchResult
 
 KEYS = 10_000
@@ -78,11 +81,21 @@ def _measured(case: str, place: Path, ticks: Path, *, files: bool = False, by_ke
     run = place / case.replace(" ", "-")
     writer = notifications.writeStream.format("parquet").option("checkpointLocation", str(run / "checkpoint"))
     query = writer.trigger(availableNow=True).start(str(run / "out"))
-    query.awaitTermination()
+    warm = FEW_WARM if by_key else WARM
+    processor = _processor_after(query, warm)
     sizes = [pq.ParquetFile(path).metadata.num_rows for path in sorted(ticks.iterdir())]
     batches = [sum(sizes[n : n + 2]) for n in range(0, len(sizes), 2)]
     durations = [progress["durationMs"]["triggerExecution"] / 1000 for progress in query.recentProgress]
-    warm = FEW_WARM if by_key else WARM
     events, seconds = sum(batches[warm:]), sum(durations[warm : len(batches)])
     matches = spark.read.parquet(str(run / "out")).count()
-    return BenchResult("spark", case, events, seconds, events / seconds, matches)
+    return BenchResult("spark", case, events, seconds, events / seconds, matches, processor=processor)
+
+
+def _processor_after(query: StreamingQuery, warm: int) -> float | None:
+    """Wait for the query's end: the processor time of all processes since its first micro-batches."""
+    while query.isActive and len(query.recentProgress) < warm:
+        time.sleep(0.05)
+    before = processor_seconds()
+    query.awaitTermination()
+    after = processor_seconds()
+    return None if before is None or after is None else after - before

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from foretell.arrays import Arrays, Floats
+from foretell.arrays import Floats, Ints
 from foretell.engine import Engine
 from foretell.records import record
 
@@ -109,11 +109,11 @@ def reads(tags: int, loss: float, seed: int) -> Iterator[pa.Table]:
         yield _table(time[order], tag[order], at[order])
 
 
-def _no_reads() -> tuple[Arrays, Arrays, Arrays]:
-    return np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int8)
+def _no_reads() -> tuple[Floats, Ints, Ints]:
+    return np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int64)
 
 
-def _reads_of(shelf: Floats, tag: Arrays, loss: float, chance: np.random.Generator) -> tuple[Arrays, Arrays, Arrays]:
+def _reads_of(shelf: Floats, tag: Ints, loss: float, chance: np.random.Generator) -> tuple[Floats, Ints, Ints]:
     """The reads of items that are put on the shelf at these times, without those that are lost."""
     count = len(shelf)
     fate = chance.random(count)
@@ -124,11 +124,11 @@ def _reads_of(shelf: Floats, tag: Arrays, loss: float, chance: np.random.Generat
     )
     happened = np.concatenate([np.ones(count, np.bool_), paid, leaves])
     seen = happened & (chance.random(3 * count) >= loss)
-    at = np.repeat(np.arange(3, dtype=np.int8), count)
+    at = np.repeat(np.arange(3), count)
     return np.concatenate([shelf, checkout, out])[seen], np.tile(tag, 3)[seen], at[seen]
 
 
-def _table(time: Arrays, tag: Arrays, at: Arrays) -> pa.Table:
-    receptor = pa.DictionaryArray.from_arrays(pa.array(at), pa.array(_RECEPTORS))
+def _table(time: Floats, tag: Ints, at: Ints) -> pa.Table:
+    receptor = pa.DictionaryArray.from_arrays(at.astype(np.int8), pa.array(_RECEPTORS))
     micros = pa.array(np.rint(time * 1e6).astype(np.int64)).cast(pa.timestamp("us", "UTC"))
     return pa.table({"time": micros, "id": pa.array(tag), "receptor": receptor})

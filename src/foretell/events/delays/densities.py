@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator
 
 from foretell.arrays import Floats, Ints
 from foretell.events.delays.distributions import DelayDistribution
 from foretell.events.delays.quadrature import log_integrals
+from foretell.events.delays.tables import refined_table
 from foretell.records import record
 
 LogValues: TypeAlias = Callable[[Floats], Floats]
@@ -22,8 +22,8 @@ LogValues: TypeAlias = Callable[[Floats], Floats]
 #: Towards both ends of an integral panels are an eighth as long as the one before, so many times.
 _SHRINKAGE, _SHRUNK = 8, 15
 
-#: A tabulated density has so many points between two of its landmarks.
-_POINTS = 16
+#: The logarithm of a tabulated density is as near.
+_TOLERANCE = 4e-6
 
 #: In place of the logarithm of 0 where a table is interpolated.
 _NOTHING = -1e8
@@ -107,14 +107,17 @@ def convolution(first: Density, second: Density, until: float) -> Density:
         np.concatenate([[until], first.landmarks, second.landmarks, sums, until * 0.5 ** np.arange(1, 30)])
     )
     marks = marks[(marks > 0) & (marks <= until)]
-    steps = np.diff(np.concatenate([[marks[0] / 2], marks]))
-    grid = np.unique((marks[:, None] - steps[:, None] * np.arange(_POINTS) / _POINTS).ravel())
-    grid = grid[np.append(True, np.diff(np.log(grid)) > 0)]
-    table = np.maximum(log_convolution(first, second, grid), _NOTHING)
-    interpolated = PchipInterpolator(np.log(grid), table, extrapolate=True)
+    logs = np.log(np.concatenate([[marks[0] / 2], marks]))
+    logs = logs[np.append(True, np.diff(logs) > 0)]
+
+    def exact(log_times: Floats) -> Floats:
+        return np.maximum(log_convolution(first, second, np.minimum(np.exp(log_times), until)), _NOTHING)
+
+    interpolated = refined_table(exact, logs, _TOLERANCE)
 
     def log_density(t: Floats) -> Floats:
-        found = np.asarray(interpolated(np.log(np.clip(t, grid[0], grid[-1]))), float)
+        with np.errstate(divide="ignore"):
+            found = np.asarray(interpolated(np.clip(np.log(t), logs[0], logs[-1])), float)
         return np.where((t > 0) & (found > _NOTHING / 2), found, -np.inf)
 
     return Density(log_density, marks, atoms)

@@ -237,7 +237,8 @@ def _earlier(hidden: Sequence[PatternPlace], until: float) -> tuple[PatternPlace
 def possible_gaps(order: Sequence[PatternPlace], model: DelayModel, *, windowed: bool) -> Iterator[Gap]:
     """Every gap that an estimate may have: for the check that the model knows its delays."""
     positive = [number for number, place in enumerate(order) if not place.negated]
-    may_be_lost = {n for n in positive if order[n].loss > 0 and (windowed or n != positive[-1])}
+    edges = set() if windowed else {positive[0], positive[-1]}
+    may_be_lost = {n for n in positive if order[n].loss > 0} - edges
     for count, start in enumerate(positive):
         for end in positive[count + 1 :]:
             ends = dict.fromkeys((order[start].name, order[end].name), 0.0)

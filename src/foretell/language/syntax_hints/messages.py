@@ -46,6 +46,10 @@ def _unclosed(quote: Token, text: str) -> LanguageError:
         place = Place(quote.line or 1, quote.column or 1, (quote.column or 1) + 2)
         message, hint = "a name in double quotes cannot be empty", "write '' for an empty string"
         return LanguageError("unexpected", message, place=place, hint=hint)
+    name = text[quote.start_pos or 0 :].split('"')[1] if quote == '"' else ""
+    if "\0" in name:
+        message = "a name cannot have the character NUL"
+        return LanguageError("unexpected", message, place=token_place(quote), hint="leave the character out")
     hint = "close the quote; write a quote inside a string twice: 'it''s'" if quote == "'" else "close the quote"
     return LanguageError(
         "unclosed", f"the quote {quote} is opened here and never closed", place=token_place(quote), hint=hint

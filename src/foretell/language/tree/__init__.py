@@ -49,6 +49,7 @@ from foretell.language.tree.expressions import (
     Unary,
     Variable,
     conjuncts,
+    map_children,
 )
 from foretell.language.tree.nodes import (
     Name,
@@ -174,6 +175,7 @@ __all__ = [
     "conjunction",
     "conjuncts",
     "defined_twice",
+    "map_children",
     "place_of",
     "sequence",
 ]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
-from foretell.language.tree.nodes import Node
+from foretell.language.tree.nodes import Node, node_fields
 from foretell.records import record
+
+AnyNode = TypeVar("AnyNode", bound=Node)
 
 
 class Expression(Node):
@@ -239,3 +241,15 @@ def conjuncts(condition: Expression) -> Iterator[Expression]:
         yield from conjuncts(condition.right)
     else:
         yield condition
+
+
+def map_children(node: AnyNode, change: Callable[[Expression], Expression]) -> AnyNode:
+    """The node with `change` applied to each expression directly below it."""
+    changes: dict[str, object] = {}
+    for name in node_fields(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, Expression):
+            changes[name] = change(value)
+        elif isinstance(value, tuple) and value and isinstance(value[0], Expression):
+            changes[name] = tuple(change(child) for child in value)
+    return replace(node, **changes) if changes else node  # type: ignore[arg-type]

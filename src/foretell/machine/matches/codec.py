@@ -60,11 +60,11 @@ def restore_column(state: Mapping[str, Any], count: int, texts: int) -> Column:
     return Column(kind, values, no_nulls(count) if nulls is None else array(nulls, np.bool_, (count,), "the NULLs"))
 
 
-def _columns_state(columns: Mapping[str, Column]) -> State:
+def columns_state(columns: Mapping[str, Column]) -> State:
     return {str(name): column_state(column) for name, column in columns.items()}
 
 
-def _restore_columns(state: Mapping[str, Any], types: Mapping[str, Type], count: int, texts: int) -> dict[str, Column]:
+def restore_columns(state: Mapping[str, Any], types: Mapping[str, Type], count: int, texts: int) -> dict[str, Column]:
     columns = {name: restore_column(column, count, texts) for name, column in state.items()}
     require(all(name in types and _can_be(column, types[name]) for name, column in columns.items()), "columns")
     return columns
@@ -77,7 +77,7 @@ def _can_be(column: Column, kind: Type) -> bool:
 
 def events_state(events: EventColumns, names: NDArray[np.object_] | None) -> State:
     return {
-        "attributes": _columns_state(events.attributes),
+        "attributes": columns_state(events.attributes),
         "time": column_state(events.time),
         "start": None if events.start is events.time else column_state(events.start),
         "stream": column_state(events.stream),
@@ -94,7 +94,7 @@ def restore_events(
     require(time.kind is start.kind and time.kind in _TIMES and not time.nulls.any(), "the times of events")
     stream = restore_column(state["stream"], count, texts)
     require(stream.kind is Type.STRING, "the streams of events")
-    columns = _restore_columns(state["attributes"], {"stream": Type.STRING, **types}, count, texts)
+    columns = restore_columns(state["attributes"], {"stream": Type.STRING, **types}, count, texts)
     events = EventColumns(columns, types, time, start, stream)
     names = None
     if state["name"] is not None:
@@ -170,7 +170,7 @@ def results_state(results: ResultBatch) -> State:
         "start": results.start,
         "end": results.end,
         "order": results.order,
-        "returned": _columns_state(results.bindings),
+        "returned": columns_state(results.bindings),
     }
 
 
@@ -223,7 +223,7 @@ def restore_results(
         like.matches.since,
     )
     types = {**layout.plan.schema.variables, **layout.plan.schema.returns}
-    returned = _restore_columns(state["returned"], types, count, bounds.texts)
+    returned = restore_columns(state["returned"], types, count, bounds.texts)
     require(set(returned) == set(layout.plan.post_match.returns), "the returned values of matches")
     ends = state["end"]  # on whole times a window may be 2.5 long
     require(isinstance(ends, np.ndarray), "the ends of matches")

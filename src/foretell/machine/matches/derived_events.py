@@ -14,6 +14,7 @@ from foretell.filter.string_dictionary import StringDictionary
 from foretell.machine.input.event_order import OrderedInput, deepened
 from foretell.machine.matches.notification_order import NotificationIndex
 from foretell.machine.matches.results import ResultBatch, completion_columns
+from foretell.machine.matches.uncertainty import estimate_attributes
 
 
 def derived_events(batches: Sequence[ResultBatch], rank: int, strings: StringDictionary) -> OrderedInput:
@@ -34,9 +35,15 @@ def derived_events(batches: Sequence[ResultBatch], rank: int, strings: StringDic
     order[number, level + 1] = number
     never = np.zeros(count, np.bool_)
     start, end = (np.concatenate([b.start for b in batches])[by], np.concatenate([b.end for b in batches])[by])
+    attributes = {n: _attribute([batch.bindings[n] for batch in batches], by, k) for n, k in schema.returns.items()}
+    types = dict(schema.returns)
+    if schema.uncertain:
+        own = estimate_attributes(batches, strings)
+        attributes |= {name: column.take(by) for name, column in own.items()}
+        types |= {name: column.kind for name, column in own.items()}
     events = EventColumns(
-        {n: _attribute([batch.bindings[n] for batch in batches], by, kind) for n, kind in schema.returns.items()},
-        schema.returns,
+        attributes,
+        types,
         Column(schema.time, end.astype(dtype_of(schema.time)), never),
         Column(schema.time, start.astype(dtype_of(schema.time)), never),
         Column(Type.STRING, np.full(count, strings.code(schema.name), np.int64), never),

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from foretell.arrays import Flags, Ints
-from foretell.filter.predicates import evaluate_predicates
 from foretell.machine.matches.event_chains import Gaps
+from foretell.machine.matches.event_search import events_between
 from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.match_values import Candidates, candidates_satisfying, matches_satisfying
 from foretell.plan.lower.post_match import EventSearch, GapAbsence, GapCount, LeadingAbsence, StepCondition
@@ -110,45 +108,21 @@ class _SearchRanges:
 def _came(matches: MatchBatch, search: EventSearch, ranges: _SearchRanges) -> Flags:
     """Whether an event of the match's lane within the range satisfies the search."""
     came = np.zeros(len(matches), np.bool_)
-    came[_coming(matches, search, ranges)[0]] = True
+    if search.relative:
+        came[_coming(matches, search, ranges)[0]] = True
+    else:
+        found = events_between(matches, search, ranges.match, ranges.low, ranges.high)
+        came[ranges.match[found.lengths > 0]] = True
     return came
 
 
 def _coming(matches: MatchBatch, search: EventSearch, ranges: _SearchRanges) -> tuple[Ints, Ints]:
     """The events of the matches' lanes within the ranges that satisfy the search: the match and position of each."""
-    place, position = _statically_satisfying(matches, search, ranges.match, ranges.low, ranges.high).each()
+    place, position = events_between(matches, search, ranges.match, ranges.low, ranges.high).each()
     match = ranges.match[place]
     candidates = Candidates(match, position, ranges.previous[place], ranges.until[place])
     satisfying = _satisfying(matches, search, candidates)
     return match[satisfying], position[satisfying]
-
-
-class _LaneRanges(NamedTuple):
-    """Ranges of events that satisfy the static conditions of a search: `positions` from `first` on, so many each."""
-
-    positions: Ints
-    first: Ints
-    lengths: Ints
-
-    def each(self) -> tuple[Ints, Ints]:
-        """Of each event the number of its range, and its position."""
-        place = np.repeat(np.arange(len(self.first)), self.lengths)
-        within = np.arange(len(place)) - np.repeat(np.cumsum(self.lengths) - self.lengths, self.lengths)
-        return place, self.positions[np.repeat(self.first, self.lengths) + within]
-
-
-def _statically_satisfying(matches: MatchBatch, search: EventSearch, match: Ints, low: Ints, high: Ints) -> _LaneRanges:
-    """The events of the matches' lanes, from `low` up to and without `high`, that satisfy the static conditions."""
-    segment = matches.buffer.whole
-    satisfying = np.flatnonzero(evaluate_predicates([search.static], segment.events, matches.strings)[0])
-    order = np.lexsort((satisfying, segment.lane[satisfying]))
-    lanes, positions = segment.lane[satisfying][order], segment.positions_of(satisfying[order])
-    width = int(positions.max(initial=0)) + 2
-    keys = lanes * width + np.clip(positions, 0, width - 1)
-    lane = matches.lane[match] * width
-    first = np.searchsorted(keys, lane + np.clip(low, 0, width - 1), side="left")
-    last = np.searchsorted(keys, lane + np.clip(high, 0, width - 1), side="left")
-    return _LaneRanges(positions, first, np.maximum(last - first, 0))
 
 
 def _satisfying(matches: MatchBatch, search: EventSearch, candidates: Candidates) -> Flags:
@@ -167,7 +141,7 @@ def _is_counted(matches: MatchBatch, gaps: Gaps, step: GapCount) -> Flags:
     everywhere = gaps.after < 0  # no event precedes it: it counts in the whole lane
     low = np.full(len(gaps.match), matches.since)
     low[~everywhere] = matches.buffer.instant_after(gaps.after[~everywhere], matches.plan.simultaneous)
-    ranges = _statically_satisfying(matches, step.search, gaps.match, low, gaps.before + 1)
+    ranges = events_between(matches, step.search, gaps.match, low, gaps.before + 1)
     # Where too few events come into question, they need not be tried one by one.
     hopeless = ranges.lengths < step.index
     if (few := np.flatnonzero(hopeless & everywhere)).size:

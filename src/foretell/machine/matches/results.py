@@ -35,10 +35,12 @@ class ForecastColumns:
 
 @record
 class EstimateColumns:
-    """The probability of each match that may have lost events, and the kind of its notification."""
+    """The probability of each match that may have lost events, and the kind of its notification. `hidden` are the steps
+    of which an event may be lost, each with the number of the match's event before it."""
 
     probability: Floats
     kind: str
+    hidden: tuple[tuple[str, int], ...] = ()
 
 
 #: About what a column of a result takes, with the work on it.
@@ -221,7 +223,9 @@ class ResultBatch:
             events=self._event_names(i),
             time_type=self.schema.time,
         )
-        return notification if self.estimates is None else replace(notification, id=estimate_id(notification))
+        if self.estimates is None or notification.id is not None:
+            return notification
+        return replace(notification, id=estimate_id(notification))
 
     def binding_type(self, name: str) -> Type:
         """The type of a RETURN column or, in a forecast, of a variable."""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
-from foretell.plan.expressions import MatchStart, PresenceFlag, about_current_event, event_type, map_children
+from foretell.plan.expressions import MatchStart, PresenceFlag, about_current_event, event_type
 from foretell.records import record
 
 
@@ -207,7 +207,7 @@ class _SequenceAnalysis:
                 return tree.Binary("-", tree.TimeOf(tree.BoundEvent(owner)), MatchStart())
             case tree.Aggregate(function=function, step=step, attribute=attribute):
                 return _aggregate_of_one(function, str(step), attribute)
-        return map_children(expression, lambda child: self._by_step(child, owner, before))
+        return tree.map_children(expression, lambda child: self._by_step(child, owner, before))
 
     def _step_of(self, event: tree.EventReference, owner: str, before: str | None) -> str | None:
         match event:
@@ -262,7 +262,7 @@ def about_step(expression: tree.Expression, step: str) -> tree.Expression:
             return replace(expression, event=tree.BoundEvent(step))
         case PresenceFlag(attribute=attribute):
             return StepPresenceFlag(step, attribute)
-    return map_children(expression, lambda child: about_step(child, step))
+    return tree.map_children(expression, lambda child: about_step(child, step))
 
 
 def _named_steps(expression: tree.Expression, first: str) -> set[str]:

@@ -13,7 +13,6 @@ from typing import TypeAlias
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
-from foretell.plan.expressions import map_children
 from foretell.plan.lower.arrival_analysis import about_step
 from foretell.plan.lower.registers import Register, RegisterKind, aggregate_registers
 from foretell.records import record
@@ -154,7 +153,7 @@ class MatchExpressionCompiler:
                 return MatchDuration(Type.DURATION if subscription.time is Type.TIMESTAMP else subscription.time)
             case tree.Parameter(name=name):
                 return RowParameter(str(name))
-        return map_children(expression, lambda part: self._leaves(part, owner))
+        return tree.map_children(expression, lambda part: self._leaves(part, owner))
 
     def _event(self, event: tree.EventReference, owner: str | None) -> MatchEvent:
         match event:

@@ -15,7 +15,6 @@ from foretell.plan.expressions import (
     OccurrenceCount,
     PresenceFlag,
     about_current_event,
-    map_children,
 )
 from foretell.plan.lower.bytecode import Operand
 from foretell.plan.lower.registers import MATCH_START, Register, RegisterAllocator, RegisterKind, aggregate_registers
@@ -164,7 +163,7 @@ def _desugared(
             return tree.Call("coalesce", (expression, tree.Literal(0)))
         case tree.Aggregate(function="avg", step=step, attribute=attribute):
             return tree.Binary("/", tree.Aggregate("sum", step, attribute), tree.Aggregate("count", step, attribute))
-    return map_children(expression, lambda child: _desugared(child, current, single, in_operator=in_operator))
+    return tree.map_children(expression, lambda child: _desugared(child, current, single, in_operator=in_operator))
 
 
 def _aggregate_of_current(function: str, attribute: str | None) -> tree.Expression:

@@ -11,7 +11,14 @@ from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.condition_scope import is_static
-from foretell.plan.lower.match_expressions import MatchExpression, MatchExpressionCompiler
+from foretell.plan.lower.match_expressions import (
+    CandidateEvent,
+    EventAttribute,
+    MatchExpression,
+    MatchExpressionCompiler,
+    RegisterValue,
+    StepEvent,
+)
 from foretell.plan.lower.registers import Register, RegisterKind
 from foretell.records import record
 
@@ -43,11 +50,21 @@ class StepCondition:
 
 
 @record
+class SharedValue:
+    """A value that an event has to share with the match: an attribute of the event, and what it equals, of one type."""
+
+    attribute: str
+    of_match: MatchExpression
+
+
+@record
 class EventSearch:
-    """Conditions on an event that the match has not bound: `static` ones on the event alone, others on both."""
+    """Conditions on an event that the match has not bound: `static` ones on the event alone, the others on both. Those
+    that are equalities of a value of each are `shared`: they find the events."""
 
     static: tuple[tree.Expression, ...]
     relative: tuple[MatchExpression, ...]
+    shared: tuple[SharedValue, ...] = ()
 
 
 @record
@@ -109,6 +126,20 @@ class PostMatchPlan:
         return replace(self, positions=tuple(positions))
 
 
+def _shared_value(condition: MatchExpression) -> SharedValue | None:
+    """The value that an equality makes the tried event share with the match; None where it is something else."""
+    match condition.root:
+        case tree.Binary(operator="=", left=left, right=right):
+            for own, other in ((left, right), (right, left)):
+                match own, other:
+                    case (
+                        EventAttribute(event=CandidateEvent(), name=name, kind=kind),
+                        RegisterValue(kind=known) | EventAttribute(event=StepEvent(until_candidate=False), kind=known),
+                    ) if kind is known and kind not in (Type.FLOAT, Type.NULL):
+                        return SharedValue(name, MatchExpression(other))
+    return None
+
+
 def post_match_plan(plan: SubscriptionPlan) -> PostMatchPlan:
     return _PostMatchCompiler(plan).compile()
 
@@ -156,11 +187,17 @@ class _PostMatchCompiler:
             return StepPosition(PositionSource.FIRST_EVENT)
         return StepPosition(PositionSource.LAST_EVENT if step == self.plan.last else PositionSource.CHAIN)
 
-    def _search(self, step: str, conditions: tuple[tree.Expression, ...] | None = None) -> EventSearch:
+    def _search(
+        self, step: str, conditions: tuple[tree.Expression, ...] | None = None, *, finds: bool = True
+    ) -> EventSearch:
+        """The search for an event of a step. With `finds` the values that it shares with the match find it."""
         conditions = self.subscription.steps[step].conditions if conditions is None else conditions
+        relative = [self.expressions.compile(c, step) for c in conditions if not is_static(c)]
+        shared = {c: value for c in relative if finds and (value := _shared_value(c)) is not None}
         return EventSearch(
             tuple(c for c in conditions if is_static(c)),
-            tuple(self.expressions.compile(c, step) for c in conditions if not is_static(c)),
+            tuple(c for c in relative if c not in shared),
+            tuple(shared.values()),
         )
 
     def _gap(self, step: str) -> GapAbsence | GapCount:
@@ -169,7 +206,7 @@ class _PostMatchCompiler:
             return GapAbsence(self._search(step))
         numbered = (n for n in self.subscription.pattern.walk() if isinstance(n, tree.Numbered))
         index = next(n.index for n in numbered if n.step.name == step)
-        return GapCount(self._search(step, checked.counted), _number(self.subscription, step), index)
+        return GapCount(self._search(step, checked.counted, finds=False), _number(self.subscription, step), index)
 
     def _returns(self) -> dict[str, MatchExpression]:
         returns = self.subscription.tree.returns

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
-from foretell.plan.expressions import Lagged, about_current_event, map_children
+from foretell.plan.expressions import Lagged, about_current_event
 from foretell.plan.nfa.automaton import Automaton
 from foretell.plan.nfa.terms import Done, Wait
 
@@ -69,7 +69,7 @@ def lagged(condition: tree.Expression, current: str, distances: Mapping[str, int
                 far = distance(event)
                 unknown |= far is None
                 return Lagged(far, about_current_event(expression)) if far else about_current_event(expression)
-        return map_children(expression, change)
+        return tree.map_children(expression, change)
 
     rewritten = change(condition)
     return None if unknown else rewritten

@@ -242,13 +242,6 @@ def _start_session() -> SparkSession:
 
 
 def _refuse_unsupported(checked: CheckedProgram) -> None:
-    clause = None
     if any(isinstance(statement, CheckedCorrelator) for statement in checked.statements):
-        clause = "CORRELATE"
-    elif any(isinstance(s, CheckedSubscription) and s.tree.losing is not None for s in checked.statements):
-        from foretell.recover.expansion import expansion_hindrance  # loads SciPy, which takes a while
-
-        clause = expansion_hindrance(checked.statements)
-    if clause is not None:
-        message = f"the engine on Spark does not run {clause} yet"
+        message = "the engine on Spark does not run CORRELATE yet"
         raise InputError("not-in-engine", message, hint="use --engine reference (engine='reference')")

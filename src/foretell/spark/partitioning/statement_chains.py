@@ -56,15 +56,18 @@ def read_within(chain: Sequence[ReadingStatement]) -> list[ReadingStatement]:
     return [statement for statement in chain if str(statement.name) in streams]
 
 
-def completed_by_time(pattern: tree.Pattern) -> bool:
+def completed_by_time(statement: tree.Subscription) -> bool:
     """Return whether time alone can complete a match, so that no event of the lane marks its place in the order."""
-    return any(isinstance(n, tree.Silence) or (isinstance(n, tree.Sequence) and n.absent) for n in pattern.walk())
+    if statement.losing is not None and statement.within is not None:
+        return True  # the last step may be lost
+    nodes = statement.pattern.walk()
+    return any(isinstance(n, tree.Silence) or (isinstance(n, tree.Sequence) and n.absent) for n in nodes)
 
 
 def _carried_attributes(statement: ReadingStatement) -> set[str]:
     """Return the attributes that RETURN passes on under their own name from a step that every match binds."""
-    if isinstance(statement, tree.Correlator):
-        return set()
+    if isinstance(statement, tree.Correlator) or statement.losing is not None:
+        return set()  # a step that was lost binds nothing
     steps = _always_bound(statement.pattern)
     return {str(item.name) for item in statement.returns if _is_attribute(item.expression, item.name, steps)}
 

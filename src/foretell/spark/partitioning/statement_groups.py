@@ -216,6 +216,6 @@ def batch_keys(chain: Sequence[CheckedSubscription]) -> tuple[str, ...]:
     """
     by_name = {statement.name: statement for statement in chain}
     read = [by_name[str(s.name)] for s in read_within([statement.tree for statement in chain])]
-    if any(statement.tree.table is not None or completed_by_time(statement.pattern) for statement in read):
+    if any(statement.tree.table is not None or completed_by_time(statement.tree) for statement in read):
         return ()
     return partition_keys([statement.tree for statement in chain])

@@ -60,8 +60,11 @@ def why_all_matter(statement: CheckedSubscription, identified: Collection[str]) 
 def _conditions(statement: CheckedSubscription) -> dict[str, ConditionSet]:
     """Return the static conditions of each step and each θ."""
     nodes = list(statement.pattern.walk())
-    # θ is tried before the step that `;{θ}` leads to, so the step itself needs no static condition.
+    # θ is tried before the step that `;{θ}` leads to, so the step itself needs no static condition. Where a step is
+    # lost the operator may be `;`.
     led = {name for node in nodes if isinstance(node, tree.SequencePart) for name in _led(node.pattern, node.operator)}
+    if statement.tree.losing is not None:
+        led = set()
     steps = {f"step {s.name}": _static(s.conditions) for s in statement.steps.values() if s.name not in led}
     thetas = [node.condition for node in nodes if isinstance(node, tree.FirstWhere)]
     return steps | {f"the condition {expression_text(theta)}": _static([theta]) for theta in thetas}

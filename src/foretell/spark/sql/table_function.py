@@ -181,7 +181,7 @@ class TableFunction:
             columns = to_arrow_schema(events.dataType, timezone="UTC")
             schema_from_arrow(columns, self._declaration)
             keys = self._partition_keys(columns)
-            if keys and until is None and any(completed_by_time(s.tree.pattern) for s in self._subscriptions):
+            if keys and until is None and any(completed_by_time(s.tree) for s in self._subscriptions):
                 message = f"{self.name}: time alone completes matches, and no partition knows the table's latest time"
                 time = self.schemas[self.stream].time
                 raise InputError("no-until", message, hint=f"add until => (SELECT max({time}) FROM ...)")

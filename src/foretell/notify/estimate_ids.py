@@ -1,0 +1,52 @@
+"""The ids of many estimates at once: those of `events.notification.estimate_id`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from json import dumps
+
+from foretell.arrays import Ints, distinct
+from foretell.events.notification import ID_LENGTH
+from foretell.machine.matches.match_batch import MatchBatch
+from foretell.machine.matches.results import ResultBatch
+
+
+def estimate_ids(results: ResultBatch, rows: Ints) -> list[str]:
+    """The ids of these rows. Each is the hash of a JSON list of the statement, the lane and the events."""
+    assert results.matches is not None
+    begin = f"[{dumps(results.schema.name)}, "
+    keys, events = _keys(results, rows), _events(results.matches, results.schema.steps, rows)
+    return [
+        sha256(f"{begin}{key}, {own}]".encode()).hexdigest()[:ID_LENGTH] for key, own in zip(keys, events, strict=True)
+    ]
+
+
+def _keys(results: ResultBatch, rows: Ints) -> Iterable[str]:
+    """The keys of the lanes; each lane's is written once."""
+    if not results.schema.per:
+        return ["null"] * len(rows)
+    lanes, which = distinct(results.lane[rows])
+    texts = [dumps(dict(results.keys[lane]), sort_keys=True, default=str) for lane in lanes.tolist()]
+    return map(texts.__getitem__, which.tolist())
+
+
+def _events(matches: MatchBatch, steps: Sequence[str], rows: Ints) -> Iterable[str]:
+    """The events by the names of their steps. The steps of an estimate have one event or none."""
+    columns = [_names(matches, matches.of_step(steps.index(step), latest=True)[rows]) for step in sorted(steps)]
+    names = [dumps(step) for step in sorted(steps)]
+    rows_of_names = zip(*columns, strict=True)
+    return (_object(zip(names, row, strict=True)) for row in rows_of_names)
+
+
+def _object(members: Iterable[tuple[str, str]]) -> str:
+    return f"{{{', '.join([f'{name}: {value}' for name, value in members])}}}"
+
+
+def _names(matches: MatchBatch, positions: Ints) -> list[str]:
+    """The names of the events at these positions as JSON; null at negative ones."""
+    texts = ["null"] * len(positions)
+    bound = (positions >= 0).nonzero()[0]
+    for row, name in zip(bound.tolist(), matches.buffer.names(positions[bound]), strict=True):
+        texts[row] = str(name) if type(name) is int else dumps(name, default=str)
+    return texts

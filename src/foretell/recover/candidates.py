@@ -1,0 +1,149 @@
+"""Candidates for estimates: the matches of hidden patterns, scored, and as results of their statement."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from foretell.arrays import Flags, Floats, Ints
+from foretell.language.checked import CheckedSubscription
+from foretell.machine.matches.bound_events import BoundEvents
+from foretell.machine.matches.event_chains import Gaps
+from foretell.machine.matches.match_batch import MatchBatch
+from foretell.machine.matches.results import EstimateColumns, ResultBatch
+from foretell.machine.matches.uncertainty import joint_probabilities, split_by_certainty
+from foretell.plan.lower.post_match import PositionSource, PostMatchPlan, StepPosition
+from foretell.plan.result_schema import result_schema
+from foretell.records import record
+from foretell.recover.completions import Completions
+from foretell.recover.gap_scores import GapScores
+from foretell.recover.hidden_patterns import HiddenPattern, Role, Variant
+
+
+@record
+class CandidateMatches:
+    """Matches of a hidden pattern as those of its statement: the positions of their events, by the steps present."""
+
+    results: ResultBatch
+    positions: Ints
+    likely: Floats
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def only(self, keep: Flags) -> CandidateMatches:
+        return CandidateMatches(self.results.filter(keep), self.positions[keep], self.likely[keep])
+
+    @property
+    def names(self) -> list[bytes]:
+        """Equal where the events are."""
+        return [row.tobytes() for row in np.ascontiguousarray(self.positions)]
+
+    @property
+    def known(self) -> Completions:
+        """When each is known."""
+        return Completions(self.results.order, self.results.end)
+
+
+class VariantMatches:
+    """The matches of the hidden patterns of a variant."""
+
+    def __init__(self, subscription: CheckedSubscription, variant: Variant) -> None:
+        self.variant = variant
+        self.subscription = subscription
+        self.schema = result_schema(subscription)
+        self.steps = np.array([subscription.positive.index(step) for step in variant.present], np.int64)
+        self._scores = GapScores(variant.scorer, variant.present)
+        self._unit = variant.scorer.unit
+
+    @cached_property
+    def best(self) -> float:
+        """No match is more probable."""
+        return self._scores.best
+
+    @property
+    def can_be_withdrawn(self) -> bool:
+        """Whether a lost step may be seen after all."""
+        return len(self.variant.patterns) > 1
+
+    def probable(self, pattern: HiddenPattern, results: ResultBatch) -> CandidateMatches:
+        """The matches whose candidates are probable enough."""
+        assert results.matches is not None
+        columns = [results.matches.of_step(step, latest=False) for step in pattern.steps]
+        positions = np.stack(columns, axis=1)
+        at = np.stack([results.matches.buffer.times(column) for column in columns], axis=1)
+        likely = self._scores.probabilities(at / self._unit)
+        return CandidateMatches(results, positions, likely).only(self._scores.reached(likely))
+
+    def telling(self, pattern: HiddenPattern, results: ResultBatch) -> CandidateMatches:
+        """The matches that tell of a lost step of a probable candidate: with LATER, from the end of its gap on and at
+        most a window later."""
+        candidates = self.probable(pattern, results)
+        if pattern.role is Role.BEFORE or not len(candidates):
+            return candidates
+        matches, within = candidates.results.matches, self.subscription.within
+        assert matches is not None
+        if pattern.extra is None:
+            when = candidates.results.end
+        else:
+            when = matches.buffer.times(matches.of_step(pattern.extra, latest=False))
+        if pattern.gap_end is not None:
+            until = matches.buffer.times(candidates.positions[:, self.variant.present.index(pattern.gap_end)])
+        else:
+            assert within is not None
+            until = matches.buffer.starts(candidates.positions[:, 0]) + within
+        keep = when > until
+        if within is not None:
+            keep &= when <= until + within
+        return candidates.only(keep)
+
+    def certain(self, candidates: CandidateMatches) -> Flags:
+        """The candidates that no loss could have broken."""
+        if self.variant.scorer.lost:
+            return np.zeros(len(candidates), np.bool_)
+        return np.asarray(candidates.likely >= 1.0)
+
+    def as_own(self, candidates: CandidateMatches, kind: str) -> list[ResultBatch]:
+        """The candidates as results of the statement: their events with its steps, in its numbers."""
+        results, positions = candidates.results, candidates.positions
+        matches = results.matches
+        assert matches is not None
+        count, width = positions.shape
+        starts = np.arange(count + 1) * width
+        bound = BoundEvents(results.lane, starts, positions.reshape(-1), np.tile(self.steps, count))
+        by_time = matches.raw.position < 0
+        last = np.where(by_time, -1, positions[:, -1])
+        raw = replace(matches.raw, first=positions[:, 0].copy(), position=last, chain=np.full(count, -1, np.int64))
+        own = replace(matches, plan=self.plan_of(matches), raw=raw, gathered=(bound, Gaps.none()))
+        result = replace(
+            results,
+            schema=self.schema,
+            matches=own,
+            start=matches.buffer.starts(positions[:, 0]),
+            places=results.order,
+        )
+        if kind == "match":
+            return split_by_certainty(result, self.hidden)
+        likely, joint = candidates.likely, joint_probabilities(result)
+        # A match over estimates is no more certain than they are.
+        estimates = EstimateColumns(likely if joint is None else likely * joint, kind, self.hidden)
+        return [replace(result, estimates=estimates)]
+
+    def plan_of(self, matches: MatchBatch) -> PostMatchPlan:
+        """The plan by which matches have the steps of the statement."""
+        chain = (StepPosition(PositionSource.CHAIN),) * len(self.schema.steps)
+        return replace(matches.plan, positions=chain)
+
+    @cached_property
+    def hidden(self) -> tuple[tuple[str, int], ...]:
+        """The steps of which an event may be lost, each with the number of the step present before it."""
+        found, before, subscription = list[tuple[str, int]](), -1, self.subscription
+        for name, step in subscription.steps.items():
+            may_be_lost = step.shape.negated and subscription.loss[name] > 0
+            if name in self.variant.present:
+                before += 1
+            elif may_be_lost or name in self.variant.scorer.lost:
+                found.append((name, max(before, 0)))
+        return tuple(found)

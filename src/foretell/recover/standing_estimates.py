@@ -1,0 +1,98 @@
+"""Estimates under AFTER MATCH HOLD: none removes another, so each set of lost steps is by itself.
+
+A lost step that was seen outside its gap withdraws an estimate, or prevents it where it is known before (decision
+0015). So the estimates that were reported are kept for as long as they may be withdrawn, and what was seen of
+candidates that only time completes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from foretell.events.notification import WITHDRAWN
+from foretell.language.checked import CheckedSubscription
+from foretell.machine.input.state_bounds import StateBounds
+from foretell.machine.matches.results import ResultBatch
+from foretell.recover.candidate_table import CandidateTable
+from foretell.recover.candidates import CandidateMatches, VariantMatches
+from foretell.recover.row_estimates import FoundMatches
+from foretell.storage.recorded_values import require
+
+
+class StandingEstimates:
+    def __init__(self, subscription: CheckedSubscription, variants: Sequence[VariantMatches]) -> None:
+        self._variants = [_VariantEstimates(variant, subscription.within) for variant in variants]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(variant.known.nbytes for variant in self._variants)
+
+    @property
+    def held(self) -> Iterable[ResultBatch]:
+        return ()
+
+    def renew(self, renewed: Callable[[ResultBatch], ResultBatch]) -> None: ...
+
+    def process(self, found: Sequence[FoundMatches]) -> list[ResultBatch]:
+        return [
+            result
+            for variant, matches in zip(self._variants, found, strict=True)
+            for result in variant.process(matches)
+        ]
+
+    def forget(self, now: int | float) -> None:
+        for variant in self._variants:
+            variant.known.forget(now)
+
+    def state(self) -> Mapping[str, Any]:
+        return {"variants": [variant.known.state() for variant in self._variants]}
+
+    def restore(self, state: Mapping[str, Any], bounds: StateBounds, like: ResultBatch) -> None:
+        require(len(state["variants"]) == len(self._variants), "the estimates")
+        for variant, recorded in zip(self._variants, state["variants"], strict=True):
+            variant.known.restore(recorded, bounds)
+
+
+class _VariantEstimates:
+    """The estimates without some steps; `known` has those that may be withdrawn, and what was seen of candidates."""
+
+    def __init__(self, matches: VariantMatches, within: int | float | None) -> None:
+        self._matches = matches
+        self._concerned = math.inf if within is None else 2.0 * within
+        self.known = CandidateTable(len(matches.steps))
+
+    def process(self, found: FoundMatches) -> Iterator[ResultBatch]:
+        for telling in found.telling:
+            numbers = self.known.numbers(telling.positions)
+            self.known.note_seen(numbers, telling.known, telling.results.start + self._concerned)
+        for candidates in found.candidates:
+            yield from self._reported(candidates)
+        for telling in found.telling:
+            yield from self._withdrawn(telling)
+
+    def _reported(self, candidates: CandidateMatches) -> Iterator[ResultBatch]:
+        if self._matches.can_be_withdrawn:
+            candidates = self._noted(candidates)
+        certain = self._matches.certain(candidates)
+        for chosen, kind in ((certain, "match"), (~certain, "estimate")):
+            if chosen.any():
+                yield from self._matches.as_own(candidates.only(chosen), kind)
+
+    def _noted(self, candidates: CandidateMatches) -> CandidateMatches:
+        """The candidates of which no step was seen by the time they are known; they may be withdrawn."""
+        numbers = self.known.numbers(candidates.positions)
+        keep = ~self.known.seen_by(numbers, candidates.known)
+        candidates = candidates.only(keep)
+        self.known.note_reported(numbers[keep], candidates.known, candidates.results.end + self._concerned)
+        return candidates
+
+    def _withdrawn(self, telling: CandidateMatches) -> Iterator[ResultBatch]:
+        keep = self.known.withdraw(self.known.numbers(telling.positions), telling.known)
+        if keep.any():
+            gone = telling.only(keep)
+            yield from self._matches.as_own(replace(gone, likely=np.zeros(len(gone))), WITHDRAWN)
