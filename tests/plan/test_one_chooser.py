@@ -24,6 +24,8 @@ CHOICES = {"Decision", "KernelDecision", "Strategy"}
 #: explain a plan, or divide work on Spark by it.
 USERS: Mapping[str, set[str]] = {
     "choose_strategy": {"plan/compile.py", "plan/explain.py", "plan/sharing_report.py"},
+    "runs_without": {"recover/candidates.py"},
+    "narrowed_window": {"recover/hidden_patterns.py"},
     "choose_keys": {"plan/compile.py", "plan/explain.py", "plan/single_nfa.py"},
     "choose_kernel": {"plan/lower/flatten.py", "plan/performance_hints.py"},
     "choose_executor": set(),

@@ -23,6 +23,7 @@ from tests.recover.estimate_programs import (
     EstimateProgram,
     estimate_events,
     estimate_program,
+    exponential,
 )
 
 
@@ -135,6 +136,32 @@ def test_patterns_that_cannot_reach_the_threshold_do_not_run() -> None:
     assert {n.id for n in likely if n.kind == "estimate"} == {
         n.id for n in every if n.kind == "estimate" and n.probability >= 0.9
     }
+
+
+def between(y: float, z: float, z_after_y: float) -> dict[str, Any]:
+    """A model by the mean delays from x to y and z, and from y to z; half of all y are followed by z."""
+    after = {"y": {"x": exponential(y, 0.5)}, "z": {"x": exponential(z, 0.9), "y": exponential(z_after_y, 0.9)}}
+    return {"subscriptions": {"theft": {"after": after}}}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "model", "above"),
+    [("x ; !y ; z", between(9.0, 2.0, 4.0), 0.9), ("x ; y ; z", between(0.5, 9.0, 0.5), 0.2)],
+)
+def test_windows_are_as_short_as_the_threshold_permits(pattern: str, model: dict[str, Any], above: float) -> None:
+    text = ESTIMATES.replace("x ; !y ; z", pattern).replace("LOSING 0.2", "LOSING 0.2 OF y")
+    delays, events = delay_models(as_model(model), ["theft"])["theft"], estimate_events(900)
+    windows, kept = dict[float, list[object]](), dict[float, list[tuple[str, object]]]()
+    for least in (0.0, above):
+        at_least = text.replace("ABOVE 0.1", f"ABOVE {least}")
+        windows[least] = [statement.within for statement in EstimateStage(checked(at_least), delays).statements]
+        found = ft.run(at_least, {"s": events}, model=model, until=3_000, engine="embedded")
+        likely = {n.id for n in found if n.kind == "estimate" and n.probability >= above}
+        kept[least] = [(n.kind, n.id) for n in found if n.id in likely]
+    lasting = EstimateStage(checked(at_least), delays, instants=False).statements
+    assert windows[above] != windows[0.0] == [statement.within for statement in lasting]
+    assert kept[above] == kept[0.0]
+    assert kept[above]
 
 
 def test_a_snapshot_with_another_model() -> None:

@@ -53,7 +53,8 @@ def extend_runtime(
 ) -> None:
     """Compile one more statement, and run it from the next event on. One that is not compiled changes nothing."""
     compiler = PlanCompiler(runtime.strings.constant, runtime.observers, runtime.ledger.limits.edges)
-    statements, stages = _with_hidden([statement], delays)
+    others = [other.name for other in runtime.plan.statements]
+    statements, stages = _with_hidden([statement], delays, others=others)
     plan = compiler.extend(runtime.plan, statements, _types(tables))
     runtime.extend(plan, [s.name for s in statements], tables, stages)
 
@@ -77,15 +78,20 @@ def restore_runtime(
 
 
 def _with_hidden(
-    statements: Iterable[CheckedStatement], delays: Delays, recorded: Mapping[str, Any] | None = None
+    statements: Iterable[CheckedStatement],
+    delays: Delays,
+    recorded: Mapping[str, Any] | None = None,
+    others: Iterable[str] = (),
 ) -> tuple[tuple[CheckedStatement, ...], dict[str, ResultStage]]:
-    """The statements with their hidden patterns in place of those with LOSING, and the stages that these have."""
+    """The statements with their hidden patterns in place of those with LOSING, and the stages that these have.
+    `others` are the names of statements that run already."""
     statements = tuple(statements)
     if not any(isinstance(s, CheckedSubscription) and s.tree.losing is not None for s in statements):
         return statements, {}
     from foretell.recover.expansion import expanded  # loads SciPy, which takes a while
 
-    return expanded(statements, delays, recorded or {})
+    names = {*others, *(statement.name for statement in statements)}
+    return expanded(statements, delays, recorded or {}, names)
 
 
 def _types(tables: Tables) -> dict[str, Mapping[str, Type]]:

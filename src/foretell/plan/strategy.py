@@ -246,6 +246,24 @@ def _absence_hindrances(conditions: SequenceConditions) -> Iterator[str]:
         yield f"`!{step}` compares with events of the match"
 
 
+# ── lost events ──
+
+
+def runs_without(best: float, above: float) -> Decision[bool]:
+    """Whether a pattern without some lost steps runs; no match of it is more probable than `best`."""
+    if best < above:
+        return Decision(False, f"no match is more probable than {best:.3g}, which is below ABOVE {above:g}")
+    return Decision(True, f"a match may have the probability {best:.3g}")
+
+
+def narrowed_window(within: int | float, longest: float) -> Decision[int | float]:
+    """The window of a pattern whose matches are not probable enough where they are longer than this."""
+    if longest >= within:
+        return Decision(within, "matches of any length may be probable enough")
+    narrow = longest if isinstance(within, float) else int(longest) + 1
+    return Decision(narrow, "longer matches are less probable than ABOVE")
+
+
 # ── sharing ──
 
 

@@ -16,10 +16,11 @@ from foretell.machine.matches.results import EstimateColumns, ResultBatch
 from foretell.machine.matches.uncertainty import joint_probabilities, split_by_certainty
 from foretell.plan.lower.post_match import PositionSource, PostMatchPlan, StepPosition
 from foretell.plan.result_schema import result_schema
+from foretell.plan.strategy import Decision, runs_without
 from foretell.records import record
 from foretell.recover.completions import Completions
-from foretell.recover.gap_scores import GapScores
-from foretell.recover.hidden_patterns import HiddenPattern, Role, Variant
+from foretell.recover.gap_scores import CERTAINLY_LESS, GapScores
+from foretell.recover.hidden_patterns import HiddenPattern, Role, Variant, narrowed
 
 
 @record
@@ -50,18 +51,23 @@ class CandidateMatches:
 class VariantMatches:
     """The matches of the hidden patterns of a variant."""
 
-    def __init__(self, subscription: CheckedSubscription, variant: Variant) -> None:
-        self.variant = variant
+    def __init__(self, subscription: CheckedSubscription, variant: Variant, *, narrows: bool = True) -> None:
+        self._scores = GapScores(variant.scorer, variant.present)
+        self.variant = narrowed(variant, self._scores.longest) if narrows else variant
         self.subscription = subscription
         self.schema = result_schema(subscription)
         self.steps = np.array([subscription.positive.index(step) for step in variant.present], np.int64)
-        self._scores = GapScores(variant.scorer, variant.present)
         self._unit = variant.scorer.unit
 
     @cached_property
     def best(self) -> float:
         """No match is more probable."""
         return self._scores.best
+
+    @property
+    def runs(self) -> Decision[bool]:
+        """Whether a match may be probable enough. The best probability is computed at some lengths."""
+        return runs_without(self.best, self.variant.scorer.losing.above * CERTAINLY_LESS)
 
     @property
     def can_be_withdrawn(self) -> bool:

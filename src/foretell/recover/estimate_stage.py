@@ -22,9 +22,6 @@ from foretell.recover.selected_estimates import SelectedEstimates
 from foretell.recover.standing_estimates import StandingEstimates
 from foretell.storage.recorded_values import require
 
-#: A variant is left out where its best probability, computed at some lengths, is less than so much of the threshold.
-_CERTAINLY_LESS = 0.9
-
 #: More patterns would take long to plan and to run.
 MOST_PATTERNS = 1_000
 
@@ -40,18 +37,23 @@ class EstimateStage:
     row of its table are apart."""
 
     def __init__(
-        self, subscription: CheckedSubscription, model: DelayModel, lost: Sequence[frozenset[str]] | None = None
+        self,
+        subscription: CheckedSubscription,
+        model: DelayModel,
+        lost: Sequence[frozenset[str]] | None = None,
+        *,
+        instants: bool = True,
     ) -> None:
         """`lost` are the sets of lost steps that run, where a snapshot has recorded them; else all that may reach the
-        threshold."""
+        threshold. With `instants` no event lasts: windows go by the times between events alone."""
         check_delays(subscription, model)
         self.subscription = subscription
         #: The variants that cannot reach the threshold, with the best probability of each.
         self.pruned: list[PrunedVariant] = []
         self._variants: list[VariantMatches] = []
         for steps in all_lost_sets(subscription) if lost is None else lost:
-            variant = VariantMatches(subscription, variant_of(subscription, steps, model))
-            if lost is None and steps and variant.best < variant.variant.scorer.losing.above * _CERTAINLY_LESS:
+            variant = VariantMatches(subscription, variant_of(subscription, steps, model), narrows=instants)
+            if lost is None and steps and not variant.runs.value:
                 self.pruned.append(PrunedVariant(variant.variant, variant.best))
             else:
                 self._variants.append(variant)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from foretell.events.delays.delay_model import DelayModel
@@ -15,13 +15,19 @@ def expanded(
     statements: Sequence[CheckedStatement],
     delays: Callable[[str], DelayModel],
     recorded: Mapping[str, Mapping[str, Any]],
+    names: Collection[str],
 ) -> tuple[tuple[CheckedStatement, ...], dict[str, ResultStage]]:
-    """`recorded` are the states of stages in a snapshot."""
+    """`recorded` are the states of stages in a snapshot; `names` are those of all statements, whose results last."""
     expansion: list[CheckedStatement] = []
     stages: dict[str, ResultStage] = {}
     for statement in statements:
         if isinstance(statement, CheckedSubscription) and statement.tree.losing is not None:
-            stage = EstimateStage(statement, delays(statement.name), _recorded_sets(recorded.get(statement.name)))
+            stage = EstimateStage(
+                statement,
+                delays(statement.name),
+                _recorded_sets(recorded.get(statement.name)),
+                instants=not any(str(stream) in names for stream in statement.tree.streams),
+            )
             stages[statement.name] = stage
             expansion += stage.statements
         else:

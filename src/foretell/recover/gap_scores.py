@@ -29,6 +29,9 @@ _MARGIN = 4.0
 #: The best value is looked for at so many lengths, down to the longest divided by e to the power of the span.
 _SAMPLES, _SPAN = 50, 25.0
 
+#: What cannot reach so much of the threshold is left out: a probability between two points is not known to be less.
+CERTAINLY_LESS = 0.9
+
 #: A probability of a table that is as near to the threshold is computed anew.
 _NEAR = 1e-4
 
@@ -71,6 +74,20 @@ class GapScores:
             return 1.0
         longest = within / self._scorer.unit
         return math.prod(score.best(longest) for score in (self._edges, *self._between))
+
+    @property
+    def longest(self) -> float:
+        """No match is probable enough in which more time passes between its first event and its last; infinite where
+        that is not known. AYAC removes what cannot reach the threshold likewise (sections 4 and 5.1)."""
+        window = self._scorer.subscription.within
+        if window is None or not self._depends_on_length or not all(score.is_smooth for score in self._between):
+            return math.inf
+        longest, above = window / self._scorer.unit, self._scorer.losing.above
+        best = [score.best(longest) for score in self._between]
+        if not best or not math.prod(best):
+            return math.inf
+        least = [CERTAINLY_LESS * above * own / math.prod(best) for own in best]
+        return sum(score.longest(longest, enough) for score, enough in zip(self._between, least, strict=True))
 
     def reached(self, likely: Floats) -> Flags:
         return np.asarray(self._scorer.reaches(likely))
@@ -120,6 +137,15 @@ class _LengthScore:
         lengths = longest * np.exp(-np.linspace(0.0, _SPAN, _SAMPLES))
         return float(np.max(self._exact(np.append(lengths, 0.0)), initial=0.0))
 
+    def longest(self, most: float, enough: float) -> float:
+        """The longest length up to `most` for which the value may be `enough`."""
+        low = math.log(most) - _SPAN
+        table = self._prepared(low, math.log(most))
+        at = table.x[table.x <= math.log(most)]
+        reaching = np.flatnonzero(table(at) >= enough)
+        # Up to the next point the value is between the two.
+        return math.exp(at[reaching[-1] + 1]) if len(reaching) and reaching[-1] + 1 < len(at) else most
+
     def _of(self, lengths: Floats) -> Floats:
         if not self.is_smooth or len(self._known) + len(lengths) <= _FEW:
             return self._each(lengths)
@@ -145,12 +171,15 @@ class _LengthScore:
         return np.array([self._known[length] for length in wanted])
 
     def _interpolated(self, logs: Floats) -> Floats:
-        low, high = float(logs.min()), float(logs.max())
+        return np.asarray(self._prepared(float(logs.min()), float(logs.max()))(logs), np.float64)
+
+    def _prepared(self, low: float, high: float) -> PchipInterpolator:
+        """A table that has these lengths."""
         if self._table is None or low < self._reach[0] or high > self._reach[1]:
             # Beyond the table there may be more: a table anew costs as much as a million lengths.
             self._reach = min(low - _MARGIN, self._reach[0]), max(high + 1.0, self._reach[1])
             self._table = refined_table(self._exactly, np.linspace(*self._reach, 33), _TOLERANCE)
-        return np.asarray(self._table(logs), np.float64)
+        return self._table
 
     def _exactly(self, logs: Floats) -> Floats:
         return self._exact(np.exp(logs))

@@ -24,6 +24,7 @@ from foretell.language.reduced_patterns import (
     sighting,
     without,
 )
+from foretell.plan.strategy import narrowed_window
 from foretell.records import record
 
 #: Begins names of ours: no name in a text has it.
@@ -72,6 +73,26 @@ def variant_of(subscription: CheckedSubscription, lost: frozenset[str], model: D
     scorer = EstimateScorer(subscription, lost, model)
     builder = _PatternBuilder(scorer)
     return Variant(scorer, builder.present, tuple(builder.patterns()))
+
+
+def narrowed(variant: Variant, longest: float) -> Variant:
+    """The variant with shorter windows, where candidates that are longer than this are not probable enough: less is
+    kept for them. A negated step at an edge needs the window as it is."""
+    whole = variant.scorer.subscription
+    if whole.within is None:
+        return variant
+    within = narrowed_window(whole.within, longest * variant.scorer.unit).value
+    return replace(variant, patterns=tuple(_narrowed(pattern, within, whole.within) for pattern in variant.patterns))
+
+
+def _narrowed(pattern: HiddenPattern, within: int | float, whole: int | float) -> HiddenPattern:
+    statement, parts = pattern.statement, pattern_parts(pattern.statement)
+    at_edges = parts[0].absent or (isinstance(statement.pattern, tree.Sequence) and statement.pattern.absent)
+    if at_edges or pattern.role is Role.BEFORE or (pattern.role is Role.LATER and pattern.gap_end is None):
+        return pattern
+    # A lost step may be seen up to a window after its gap.
+    most = within if pattern.role is Role.CANDIDATE else within + whole
+    return replace(pattern, statement=replace(statement, within=most))
 
 
 class _PatternBuilder:
