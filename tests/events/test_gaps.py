@@ -15,7 +15,7 @@ from scipy.integrate import quad
 from foretell.arrays import Floats
 from foretell.events.delays.densities import Density, convolution, log_convolution
 from foretell.events.delays.distributions import DelayDistribution
-from foretell.events.delays.gaps import HiddenStep, HiddenSteps, at_both_edges, at_edge, between_events
+from foretell.events.delays.gaps import HiddenStep, HiddenSteps, at_edges, between_events
 from foretell.events.delays.independent_gaps import IndependentGap, IndependentStep, Link
 
 
@@ -84,7 +84,7 @@ def between(gap: HiddenSteps, end: str = "v") -> float:
 
 
 def edge_of(gap: HiddenSteps) -> float:
-    return float(at_edge(gap, np.array([gap.until]))[0])
+    return float(at_edges([gap], np.array([gap.until]))[0])
 
 
 def hidden(*steps: HiddenStep, until: float, **delays: DelayDistribution) -> HiddenSteps:
@@ -119,7 +119,7 @@ def test_both_ends_lost_share_the_window() -> None:
     flat = delay("uniform", low=0, high=4)
     ends = [hidden(HiddenStep(name, 0.5, wanted=True), until=4.0, **{f"u_{name}": flat}) for name in "xz"]
     before, after = ends
-    assert at_both_edges(before, after, np.array([4.0])) == pytest.approx([0.5], abs=1e-5)
+    assert at_edges((before, after), np.array([4.0])) == pytest.approx([0.5], abs=1e-5)
 
 
 steps = st.lists(st.tuples(st.booleans(), st.floats(0.05, 0.6)), min_size=1, max_size=3)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -45,8 +44,6 @@ class GapScores:
         self._depends_on_length = not scorer.bounds
         score = scorer.losing.score
         self._edges = _LengthScore(partial(_of_edges, before, after, score), _is_smooth(before, after))
-        # Steps lost at both ends share the room: each of them alone is more likely to fit.
-        self._apart = [_LengthScore(partial(_of_edge, gap, score), is_smooth=True) for gap in (before, after)]
         self._between = [_LengthScore(partial(_of_gap, gap, score), _is_smooth(gap)) for gap in between]
         self.certain = not (before.losable or after.losable or any(gap.losable for gap in between))
 
@@ -74,7 +71,7 @@ class GapScores:
         if within is None or not self._depends_on_length or not all(s.is_smooth for s in (self._edges, *self._between)):
             return 1.0
         longest = within / self._scorer.unit
-        return math.prod(score.best(longest) for score in (*self._apart, *self._between))
+        return math.prod(score.best(longest) for score in (self._edges, *self._between))
 
     @property
     def longest(self) -> float:
@@ -104,10 +101,6 @@ class GapScores:
 
 def _of_edges(before: Gap, after: Gap, score: Score, rooms: Floats) -> Floats:
     return edge_probability(before, after, score, rooms).probability
-
-
-def _of_edge(gap: Gap, score: Score, rooms: Floats) -> Floats:
-    return edge_probability(gap, replace(gap, hidden=()), score, rooms).probability
 
 
 def _of_gap(gap: Gap, score: Score, lengths: Floats) -> Floats:

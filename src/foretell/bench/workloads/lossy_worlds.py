@@ -49,9 +49,13 @@ def _thinned(happened: pa.Table, share: float, rng: np.random.Generator, kinds: 
 
 
 def _table(lane: Ints, x: Floats, ys: list[tuple[Floats, Flags]], z: Floats, comes: Flags) -> pa.Table:
-    """Reads in the order of time; `ys` are times of y and whether each happens, `comes` says whether z does."""
+    """`ys` are times of y and whether each happens, `comes` says whether z does."""
     every = np.ones(len(x), np.bool_)
-    parts = [("x", x, every), *(("y", time, happens) for time, happens in ys), ("z", z, comes)]
+    return _reads(lane, [("x", x, every), *(("y", time, happens) for time, happens in ys), ("z", z, comes)])
+
+
+def _reads(lane: Ints, parts: list[tuple[str, Floats, Flags]]) -> pa.Table:
+    """Reads in the order of time: of each kind, the times of all instances and whether each happens."""
     kind = np.concatenate([np.full(happens.sum(), name) for name, _, happens in parts])
     time = np.concatenate([time[happens] for _, time, happens in parts])
     lanes = np.concatenate([lane[happens] for _, _, happens in parts])
@@ -134,6 +138,34 @@ def polled(count: int, rng: np.random.Generator, period: float, first: int = 0) 
     return _table(lane, x, [(y, near & (y < z)) for y in polls], z, np.ones(count, np.bool_))
 
 
+def _two_between(count: int, rng: np.random.Generator) -> pa.Table:
+    """Each of y and w is passed or left out, and w is more likely after y."""
+    lane, x = _starts(count)
+    y_happens = rng.random(count) < 0.7
+    y = np.where(y_happens, x + rng.gamma(2, 20, count), x)
+    w_happens = rng.random(count) < np.where(y_happens, 0.8, 0.3)
+    w = np.where(w_happens, y + rng.gamma(2, 15, count), y)
+    every = np.ones(count, np.bool_)
+    parts = [("x", x, every), ("y", y, y_happens), ("w", w, w_happens), ("z", w + rng.gamma(2, 15, count), every)]
+    return _reads(lane, parts)
+
+
+def polled_tags(count: int, rng: np.random.Generator, period: float = 10.0) -> pa.Table:
+    """Tags that are read by x, mostly by y, and by z, at each poll while they are there. A poll misses one tag in ten,
+    which is not a loss: the read never happened."""
+    lane, arrives = _starts(count)
+    parts = list[tuple[str, Floats, Flags]]()
+    phase = rng.random(count) * period
+    for kind, share in (("x", 1.0), ("y", 0.7), ("z", 1.0)):
+        is_there = rng.random(count) < share
+        leaves = np.where(is_there, arrives + rng.gamma(2, 12, count), arrives)
+        first = arrives + (phase - arrives) % period
+        polls = [first + period * number for number in range(8)]
+        parts += [(kind, poll, is_there & (poll < leaves) & (rng.random(count) < 0.9)) for poll in polls]
+        arrives = leaves + np.where(is_there, rng.exponential(15, count), 0.0)
+    return _reads(lane, parts)
+
+
 #: By name; each makes so many instances.
 WORLDS: Mapping[str, Callable[[int, np.random.Generator], pa.Table]] = {
     "independent end": _independent_end,
@@ -143,4 +175,5 @@ WORLDS: Mapping[str, Callable[[int, np.random.Generator], pa.Table]] = {
     "several reads": _several_reads,
     "shop": _shop,
     "overlapping": _overlapping,
+    "two between": _two_between,
 }

@@ -9,7 +9,7 @@ ends of the gap are given. AYAC section 3 leaves out the second one, as `indepen
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -20,8 +20,8 @@ from foretell.events.delays.densities import Density, LogValues, convolution, lo
 from foretell.events.delays.distributions import DelayDistribution
 from foretell.records import record
 
-#: The points at which the probability within a window is tabulated where both ends of a match are lost.
-_ROOM_POINTS = 200
+#: The points of a table of the probability within a time.
+_TABLE_POINTS = 200
 
 
 @record
@@ -73,6 +73,11 @@ class HiddenSteps:
                 last, when = place, when.scaled(step.loss)
         return last, when
 
+    @property
+    def last(self) -> tuple[HiddenStep, ...]:
+        """The steps after the last wanted one."""
+        return self.steps[self.wanted[0] :]
+
     def way(self, start: int, end: int) -> Density:
         """The delay from one place straight to another, times the probability that no step between them comes."""
         return self._way(start, self.steps[end - 1].name, end)
@@ -82,12 +87,12 @@ class HiddenSteps:
         return self._way(start, end, len(self.steps) + 1)
 
     def _way(self, start: int, name: str, end: int) -> Density:
-        return Density.of(self.delays[self._name(start), name]).scaled(self._none_between(start, end))
+        return Density.of(self.delays[self.name(start), name]).scaled(self._none_between(start, end))
 
     def log_rest(self, place: int) -> LogValues:
         """The logarithm of the probability that none of the steps after a place comes within a time."""
         later = range(place + 1, len(self.steps) + 1)
-        weights = [(self._none_between(place, to), self.delays[self._name(place), self._name(to)]) for to in later]
+        weights = [(self._none_between(place, to), self.delays[self.name(place), self.name(to)]) for to in later]
         only = weights[0][-1] if len(weights) == 1 else None
 
         def log_rest(time: Floats) -> Floats:
@@ -100,10 +105,10 @@ class HiddenSteps:
         return log_rest
 
     def _none_between(self, start: int, end: int) -> float:
-        between = (self.delays[self._name(start), self._name(place)].share for place in range(start + 1, end))
+        between = (self.delays[self.name(start), self.name(place)].share for place in range(start + 1, end))
         return math.prod(1.0 - share for share in between)
 
-    def _name(self, place: int) -> str:
+    def name(self, place: int) -> str:
         return self.steps[place - 1].name if place else self.origin
 
     @property
@@ -133,46 +138,84 @@ def between_events(hidden: HiddenSteps, end: str, lengths: Floats) -> Floats:
     )
 
 
-def at_edge(hidden: HiddenSteps, lengths: Floats) -> Floats:
-    """The probability of a gap between an event present and the edge of the window, for each distance of the edge; NaN
-    where the delays permit nothing."""
-    if not hidden.losable:
-        return np.ones(len(lengths))
-    lengths = np.minimum(lengths, hidden.until)  # without a window the time by which all delays have passed
-    return _quotient(_log_wanted_within(hidden, lengths), _log_unseen(hidden, lengths))
+def at_edges(edges: Sequence[HiddenSteps], rooms: Floats) -> Floats:
+    """The probability of the gaps before the first and after the last event present, for each of what the window may
+    leave them; NaN where the delays permit nothing.
+
+    They share it: what is lost at both ends must fit into it together, and negated steps at one end did not happen in
+    what those lost at the other leave.
+    """
+    gaps = [gap for gap in edges if gap.losable]
+    if not gaps:
+        return np.ones(len(rooms))  # a step that cannot be lost and was not seen did not happen
+    until = max(gap.until for gap in gaps)
+    rooms = np.clip(rooms, 0.0, until)  # without a window the time by which all delays have passed
+    unseen = sum((_log_unseen(gap, rooms) for gap in gaps), np.zeros(len(rooms)))
+    if len(gaps) == 1 or all(gap.wanted[1] is None for gap in gaps):
+        wanted = sum((_log_wanted_within(gap, rooms) for gap in gaps), np.zeros(len(rooms)))
+    else:
+        # A gap that only negated steps may be hidden in, or in which these come last, is the first argument.
+        first, second = sorted(gaps, key=lambda gap: (gap.wanted[1] is not None, not gap.last))
+        wanted = _log_wanted_together(first, second, rooms)
+    return _quotient(wanted, unseen)
 
 
-def at_both_edges(before: HiddenSteps, after: HiddenSteps, rooms: Floats) -> Floats:
-    """The probability of the gaps before the first and after the last event present, which share what the window leaves
-    (each of `rooms`): steps lost at both ends must fit into it together."""
-    when = before.wanted[1]
-    apart = at_edge(before, rooms) * at_edge(after, rooms)
-    if when is None or after.wanted[1] is None:
-        return apart
-    unseen = _log_unseen(before, rooms) + _log_unseen(after, rooms)
-    return np.array([
-        _quotient(_log_both_within(before, after, room), unseen[i : i + 1])[0] if room > 0 else apart[i]
-        for i, room in enumerate(rooms.tolist())
-    ])  # fmt: skip
+def _log_wanted_together(negated: HiddenSteps, lost: HiddenSteps, rooms: Floats) -> Floats:
+    """The logarithm of the probability that the wanted steps of both edges happened within each of `rooms`, and after
+    those at `negated` no more before the room is over that those at `lost` leave."""
+    place, when = negated.wanted
+    _, other = lost.wanted
+    assert other is not None
+    both = other if when is None else convolution(when, other, lost.until)
+    if not negated.last:
+        return both.log_mass(rooms, np.zeros_like)
+    within = _tabulated(lost) if when is not None else None
+    if len(negated.last) > 1 or (when is not None and lost.last):
+        # Somewhat less than it is: they may have been lost after what is left.
+        rest = negated.log_rest(place)
+        if when is None or within is None:
+            return rest(rooms) + _log_wanted_within(lost, rooms)
+        return when.log_mass(rooms, _sum(rest, within))
+    # Not seen up to the end of the room, less those that were lost in what is left: 1 - (1 - ε) F(room) - ε F(left).
+    (step,) = negated.last
+    delay = negated.delays[negated.name(place), step.name]
+
+    def log_unseen(left: Floats) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log1p(-(1.0 - step.loss) * delay.cdf(left)), float)
+
+    def log_lost(left: Floats) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(step.loss * delay.cdf(left)), float)
+
+    if when is None or within is None:
+        whole = log_unseen(rooms) + _log_wanted_within(lost, rooms)
+    else:
+        whole = when.log_mass(rooms, _sum(log_unseen, within))
+    part = both.log_mass(rooms, _sum(lost.log_rest(lost.wanted[0]), log_lost))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(whole > part, whole + np.log1p(-np.exp(part - whole)), -np.inf)
 
 
-def _log_both_within(before: HiddenSteps, after: HiddenSteps, room: float) -> Floats:
-    first, when = before.wanted
-    assert when is not None
-    times = room * np.linspace(0.0, 1.0, _ROOM_POINTS + 1)[1:] ** 2
-    within = PchipInterpolator(np.log(times), np.maximum(_log_wanted_within(after, times), -1e8))
-    rest = before.log_rest(first)
+def _sum(first: LogValues, second: LogValues) -> LogValues:
+    return lambda time: first(time) + second(time)
 
-    def log_fits(left: Floats) -> Floats:
-        found = within(np.log(np.clip(left, times[0], times[-1])))
-        return np.asarray(rest(left) + np.where(left > 0, found, -np.inf), float)
 
-    return when.log_mass(np.array([room]), log_fits)
+def _tabulated(hidden: HiddenSteps) -> LogValues:
+    """`_log_wanted_within` as a table."""
+    times = hidden.until * np.linspace(0.0, 1.0, _TABLE_POINTS + 1)[1:] ** 2
+    table = PchipInterpolator(np.log(times), np.maximum(_log_wanted_within(hidden, times), -1e8))
+
+    def log_within(left: Floats) -> Floats:
+        found = table(np.log(np.clip(left, times[0], times[-1])))
+        return np.where(left > 0, np.asarray(found, float), -np.inf)
+
+    return log_within
 
 
 def _log_wanted_within(hidden: HiddenSteps, lengths: Floats) -> Floats:
-    last, when = hidden.wanted
-    rest = hidden.log_rest(last)
+    place, when = hidden.wanted
+    rest = hidden.log_rest(place)
     return rest(lengths) if when is None else when.log_mass(lengths, rest)
 
 

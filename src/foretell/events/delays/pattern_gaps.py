@@ -17,7 +17,7 @@ from foretell.arrays import Flags, Floats
 from foretell.errors import InputError
 from foretell.events.delays.delay_model import DelayModel, GapEnds, delay_between
 from foretell.events.delays.distributions import DelayDistribution
-from foretell.events.delays.gaps import HiddenStep, HiddenSteps, at_both_edges, between_events
+from foretell.events.delays.gaps import HiddenStep, HiddenSteps, at_edges, between_events
 from foretell.events.delays.independent_gaps import IndependentGap, IndependentStep, Link
 from foretell.events.delays.scores import Score
 from foretell.records import record
@@ -188,7 +188,7 @@ def edge_probability(before: Gap, after: Gap, score: Score, rooms: Floats) -> Sc
         found = np.prod([gap.learned(rooms) for gap in gaps], axis=0)
         first, last = before.reaching(rooms).hidden_steps(), after.reaching(rooms).hidden_steps()
         if (unknown := np.isnan(found)).any() and first is not None and last is not None:
-            found[unknown] = at_both_edges(first, last, rooms[unknown])
+            found[unknown] = at_edges((first, last), rooms[unknown])
     return _completed(found, gaps, score, rooms)
 
 
