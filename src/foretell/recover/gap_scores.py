@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -101,6 +102,10 @@ class GapScores:
 
 def _of_edges(before: Gap, after: Gap, score: Score, rooms: Floats) -> Floats:
     return edge_probability(before, after, score, rooms).probability
+
+
+def _of_edge(gap: Gap, score: Score, rooms: Floats) -> Floats:
+    return edge_probability(gap, replace(gap, hidden=()), score, rooms).probability
 
 
 def _of_gap(gap: Gap, score: Score, lengths: Floats) -> Floats:

@@ -26,7 +26,7 @@ from foretell.storage.recorded_values import array, ascending, indices, require,
 
 
 @record
-class Withdrawal:
+class WithdrawnEstimate:
     """An estimate that is withdrawn, and the row of results that ends it."""
 
     name: Name
@@ -83,9 +83,9 @@ class HeldResults:
             part.results = part.results.filter(left)
             self.places |= {name: (part, row) for row, name in enumerate(own)}
 
-    def withdraw(self, withdrawals: Sequence[Withdrawal]) -> list[ResultBatch]:
+    def withdraw(self, withdrawals: Sequence[WithdrawnEstimate]) -> list[ResultBatch]:
         """The rows that withdraw estimates, which are held no longer."""
-        by_part: dict[int, list[tuple[_Part, int, Withdrawal]]] = {}
+        by_part: dict[int, list[tuple[_Part, int, WithdrawnEstimate]]] = {}
         for withdrawal in withdrawals:
             part, row = self.places.pop(withdrawal.name)
             by_part.setdefault(id(part), []).append((part, row, withdrawal))
@@ -134,7 +134,7 @@ def _without_buffer(results: ResultBatch) -> ResultBatch:
     return replace(results, matches=bare, places=results.order)
 
 
-def _withdrawn(rows: list[tuple[_Part, int, Withdrawal]]) -> ResultBatch:
+def _withdrawn(rows: list[tuple[_Part, int, WithdrawnEstimate]]) -> ResultBatch:
     """The rows that withdraw estimates of a part."""
     rows.sort(key=lambda row: row[1])
     part, withdrawals = rows[0][0], [withdrawal for _, _, withdrawal in rows]

@@ -21,7 +21,7 @@ from foretell.plan.match_selection import after_match_rule
 from foretell.records import record
 from foretell.recover.candidates import CandidateMatches, VariantMatches
 from foretell.recover.completions import CompletionKey, completions_of, restored_completions
-from foretell.recover.held_results import HeldResults, Withdrawal
+from foretell.recover.held_results import HeldResults, WithdrawnEstimate
 from foretell.recover.match_exclusions import MatchEvents, Name, excluded_until, no_exclusions
 from foretell.recover.row_estimates import FoundMatches, KeyedTimes, until_when
 from foretell.storage.recorded_values import require, times
@@ -93,7 +93,7 @@ class SelectedEstimates:
     # ── matches of a batch ──
 
     def process(self, found: Sequence[FoundMatches]) -> list[ResultBatch]:
-        certain, reported, withdrawn = list[_Occurrence](), list[_Occurrence](), list[Withdrawal]()
+        certain, reported, withdrawn = list[_Occurrence](), list[_Occurrence](), list[WithdrawnEstimate]()
         for occurrence in sorted(self._occurrences(found), key=lambda occurrence: occurrence.order):
             if occurrence.turn == _TELLING:
                 withdrawn += self._withdrawn([occurrence.name], occurrence)
@@ -153,13 +153,13 @@ class SelectedEstimates:
         self._reported[name] = reported
         self._estimates.add(name, reported.events, reported.until)
 
-    def _withdrawn(self, names: Sequence[Name], by: _Occurrence) -> Iterator[Withdrawal]:
+    def _withdrawn(self, names: Sequence[Name], by: _Occurrence) -> Iterator[WithdrawnEstimate]:
         for name in names:
             reported = self._reported.get(name)
             if reported is not None and reported.known < by.known:
                 del self._reported[name]
                 self._estimates.discard(name, reported.events)
-                yield Withdrawal(name, by.end, by.source.results, by.row)
+                yield WithdrawnEstimate(name, by.end, by.source.results, by.row)
 
     def _own(self, chosen: Sequence[_Occurrence], kind: str) -> Iterator[tuple[list[_Occurrence], list[ResultBatch]]]:
         """Matches as results of the statement, those of a source together."""
