@@ -137,7 +137,8 @@ def _without_buffer(results: ResultBatch) -> ResultBatch:
 def _withdrawn(rows: list[tuple[_Part, int, WithdrawnEstimate]]) -> ResultBatch:
     """The rows that withdraw estimates of a part."""
     rows.sort(key=lambda row: row[1])
-    part, withdrawals = rows[0][0], [withdrawal for _, _, withdrawal in rows]
+    (part, *_), *_ = rows
+    withdrawals = [withdrawal for _, _, withdrawal in rows]
     gone = np.zeros(len(part.results), np.bool_)
     gone[[row for _, row, _ in rows]] = True
     results = part.results.filter(gone)
@@ -169,7 +170,17 @@ def _restored(
     nothing = np.zeros(1, np.int64)
     last = np.full(1, positions[-1])
     no_slots, no_nulls = np.zeros((1, 0), np.int64), np.zeros((1, 0), np.uint8)
-    raw = RawMatches(nothing, lane, last, positions[:1], nothing - 1, nothing, no_slots, no_nulls, NO_NODES)
+    raw = RawMatches(
+        state=nothing,
+        lane=lane,
+        position=last,
+        first=positions[:1],
+        chain=nothing - 1,
+        rows=nothing,
+        slots=no_slots,
+        nulls=no_nulls,
+        nodes=NO_NODES,
+    )
     bound = BoundEvents(lane, np.array([0, width]), positions, variant.steps)
     own = replace(matches, plan=variant.plan_of(matches), raw=raw, gathered=(bound, Gaps.none()))
     returned = restore_columns(recorded["returned"], schema.returns, 1, bounds.texts)

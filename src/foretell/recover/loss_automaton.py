@@ -151,7 +151,7 @@ def _of_variant(variant: VariantMatches, pruned: str | None) -> LossPatterns:
 
 @cache
 def _candidate_bytes(width: int) -> int:
-    """What a candidate takes in a table that has just grown, when it takes the most."""
+    """The bytes of a candidate in a table that has just grown, when it takes the most."""
     table = CandidateTable(width)
     table.numbers(np.arange(_MANY * width).reshape(-1, width))
     return math.ceil(table.nbytes / _MANY)

@@ -72,7 +72,7 @@ SHORT = LossyPattern("x ; y ; z", "xyz", within=200)
 
 @dataclass(frozen=True)
 class Rows:
-    """What a run with LOSING reports: the probability of each row, whether it is true, and its events."""
+    """The rows of a run with LOSING: the probability of each, whether it is true, and its events."""
 
     said: Floats
     true: Flags
@@ -149,7 +149,7 @@ class Trial:
         return self.rows_of(pattern.estimating(self.loss, f" SCORE {score}"), model)
 
     def rows_of(self, statement: str, model: ModelLike) -> Rows:
-        """What a statement reports of the later events."""
+        """The rows of a statement over the later events."""
         world = self.later_world or self.world
         happened = world(self.later, np.random.default_rng([self.seed, 2]))
         loss = self.loss if self.later_loss is None else self.later_loss

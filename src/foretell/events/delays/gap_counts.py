@@ -23,7 +23,7 @@ import numpy as np
 
 from foretell.arrays import Floats, Ints
 from foretell.errors import InputError
-from foretell.events.delays.gap_smoothing import bells, enough_gaps
+from foretell.events.delays.bandwidths import bells, enough_gaps
 from foretell.records import record
 
 #: Lengths are counted in so many bins for each factor of ten; the first has those of 0, too.

@@ -72,7 +72,7 @@ def _rest_codes(results: ResultBatch, strings: StringDictionary) -> Ints:
 
 
 def _rests_of_events(results: ResultBatch) -> list[frozenset[str]]:
-    """What each event of the matches rests on."""
+    """The lost events that each event of the matches rests on."""
     matches = results.matches
     assert matches is not None
     column = matches.buffer.gather(lambda events: events.attributes.get(RESTS_ON), matches.position)
