@@ -74,7 +74,7 @@ SHORT = LossyPattern("x ; y ; z", "xyz", within=200)
 class Rows:
     """The rows of a run with LOSING: the probability of each, whether it is true, and its events."""
 
-    said: Floats
+    predicted: Floats
     true: Flags
     events: Ints
 
@@ -91,7 +91,7 @@ class Rows:
         return cls(table.column("probability").to_numpy(), true, events)
 
     def only(self, keep: Flags) -> Rows:
-        return Rows(self.said[keep], self.true[keep], self.events[keep])
+        return Rows(self.predicted[keep], self.true[keep], self.events[keep])
 
     @property
     def certain(self) -> Flags:

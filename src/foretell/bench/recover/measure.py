@@ -90,22 +90,26 @@ def _distances(case: str, pattern: LossyPattern, rows: Sequence[Rows]) -> Iterat
 
 
 def _distance(case: str, rows: Sequence[Rows]) -> Point:
-    errors = [reliability_curve(r.said, r.true).error for r in rows]
+    errors = [reliability_curve(r.predicted, r.true).error for r in rows]
     rng = np.random.default_rng(1)
     by_chance = [
-        reliability_curve(r.said, rng.random(len(r.said)) < r.said).error for r in rows for _ in range(_TRUTHS)
+        reliability_curve(r.predicted, rng.random(len(r.predicted)) < r.predicted).error
+        for r in rows
+        for _ in range(_TRUTHS)
     ]
-    count, said, true = (float(np.mean([f(r) for r in rows])) for f in (lambda r: len(r.said), _said, _true))
+    count, predicted, true = (
+        float(np.mean([f(r) for r in rows])) for f in (lambda r: len(r.predicted), _predicted, _true)
+    )
     each = ", ".join(f"{error:.4f}" for error in errors)
     note = (
         f"{np.mean(errors):.4f} from the truth ({each}; {np.mean(by_chance):.4f} by chance), "
-        f"{count:,.0f} estimates say {said:.3f}, {true:.3f} are true"
+        f"{count:,.0f} estimates say {predicted:.3f}, {true:.3f} are true"
     )
     return Point("recover", case, round(count), 0.0, 0.0, note=note)
 
 
-def _said(rows: Rows) -> float:
-    return float(rows.said.mean())
+def _predicted(rows: Rows) -> float:
+    return float(rows.predicted.mean())
 
 
 def _true(rows: Rows) -> float:
@@ -114,8 +118,8 @@ def _true(rows: Rows) -> float:
 
 def _reliability(figure: str, curve: str, rows: Sequence[Rows]) -> Iterator[Point]:
     """The points of the curve of all histories together."""
-    said, true = (np.concatenate([getattr(r, name) for r in rows]) for name in ("said", "true"))
-    found = reliability_curve(said, true)
+    predicted, true = (np.concatenate([getattr(r, name) for r in rows]) for name in ("predicted", "true"))
+    found = reliability_curve(predicted, true)
     for x, y in zip(found.forecast.tolist(), found.observed.tolist(), strict=True):
         yield _point(f"reliability-{slug(figure)}", curve, x, y)
 
@@ -128,8 +132,8 @@ def scores(world: str, quick: bool) -> Iterator[Point]:
     for name, pattern in (("negated", NEGATED), ("lost", BETWEEN)):
         trial = _sized(Trial(pattern, WORLDS[world]), world, quick)
         rows = trial.rows()
-        plain = rows.said * 0 + (1.0 if pattern is NEGATED else rows.certain)
-        found = {"both ends": rows, "plain detection": replace(rows, said=plain)}
+        plain = rows.predicted * 0 + (1.0 if pattern is NEGATED else rows.certain)
+        found = {"both ends": rows, "plain detection": replace(rows, predicted=plain)}
         found |= {score: trial.given_delay(score.upper()) for score in ("independent", "published")}
         for score, reported in found.items():
             yield from _found(f"{slug(world)}-{name}", score, _pairs(reported, pattern))
@@ -139,11 +143,11 @@ def _pairs(rows: Rows, pattern: LossyPattern) -> Rows:
     """One row for each pair of an x and a z, which are never lost."""
     ends = [pattern.steps.index(step) for step in "xz"]
     _, first = np.unique(rows.events[:, ends], axis=0, return_index=True)
-    return rows.only(np.isin(np.arange(len(rows.said)), first))
+    return rows.only(np.isin(np.arange(len(rows.predicted)), first))
 
 
 def _found(figure: str, score: str, pairs: Rows) -> Iterator[Point]:
-    counts = confusion_counts(pairs.said, pairs.true, THRESHOLDS)
+    counts = confusion_counts(pairs.predicted, pairs.true, THRESHOLDS)
     for metric in ("precision", "recall"):
         for x, y in zip(THRESHOLDS.tolist(), getattr(counts, metric).tolist(), strict=True):
             if not np.isnan(y):  # NaN: nothing is as probable
