@@ -88,7 +88,7 @@ def test_estimates(spark: SparkSession) -> None:
     """Matches, estimates and those that are withdrawn, from frames whose lanes are in several tasks."""
     found, expected = both(ESTIMATES, {"s": estimate_events(400)}, model=ESTIMATE_MODEL, until=2_000)
     assert found == expected
-    assert {row["kind"] for row in found} == {"match", "estimate", "withdrawn"}
+    assert {row[1] for row in found} == {"match", "estimate", "withdrawn"}
 
 
 @pytest.mark.soak
