@@ -45,7 +45,8 @@ def texts(least: int = 0) -> SearchStrategy[str]:
 
 words = st.from_regex(r"[^\W\d]\w{0,5}", fullmatch=True)
 keywords = st.sampled_from(KEYWORDS).flatmap(lambda w: st.sampled_from([w, w.upper(), w.title()]))
-names = brief(st.sampled_from(["a", "b", "price", "x1", "_y"]) | keywords | words | texts(least=1).filter(lambda text: "\0" not in text))
+without_nul = texts(least=1).filter(lambda text: "\0" not in text)
+names = brief(st.sampled_from(["a", "b", "price", "x1", "_y"]) | keywords | words | without_nul)
 step_names = names.filter(lambda name: name.lower() != "prev")  # the one word that cannot name a step
 
 
