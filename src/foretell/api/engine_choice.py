@@ -11,7 +11,6 @@ from foretell.arguments.input_settings import InputSettings
 from foretell.arguments.validation import describe
 from foretell.errors import InputError, suggestion
 from foretell.events.ingest.input_files import is_pipe, needs_spark
-from foretell.language import tree
 from foretell.language.subscriptions import Subscriptions
 
 ENGINES = ("embedded", "reference", "spark")
@@ -55,8 +54,6 @@ def choose_engine(
         return EngineChoice(engine)
     if any(map(is_spark_frame, sources.values())):
         return EngineChoice("spark")
-    if any(isinstance(s, tree.Correlator) for s in program.program.statements):
-        return EngineChoice("reference", "no other engine supports CORRELATE yet")
     paths = {name: source for name, source in sources.items() if isinstance(source, str | os.PathLike)}
     for name, path in paths.items():
         if needs_spark(path, settings.options(name)):

@@ -10,7 +10,7 @@ from foretell.events.delays.delay_model import DelayModel
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Type
 from foretell.filter.string_dictionary import StringDictionary
-from foretell.language.checked import CheckedProgram, CheckedStatement, CheckedSubscription
+from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedStatement, CheckedSubscription
 from foretell.machine.exec.limits import Limits
 from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory
 from foretell.machine.recorded_groups import records, strings_of
@@ -109,12 +109,18 @@ def _with_hidden(
     """The statements with their hidden patterns in place of those with LOSING, and the stages that these have.
     `others` are the names of statements that run already."""
     statements = tuple(statements)
-    if not any(isinstance(s, CheckedSubscription) and s.tree.losing is not None for s in statements):
-        return statements, {}
-    from foretell.recover.expansion import expanded  # loads SciPy, which takes a while
+    stages: dict[str, ResultStage] = {}
+    if any(isinstance(s, CheckedSubscription) and s.tree.losing is not None for s in statements):
+        from foretell.recover.expansion import expanded  # loads SciPy, which takes a while
 
-    names = {*others, *(statement.name for statement in statements)}
-    return expanded(statements, delays, recorded or {}, names)
+        names = {*others, *(statement.name for statement in statements)}
+        statements, stages = expanded(statements, delays, recorded or {}, names)
+    if any(isinstance(s, CheckedCorrelator) for s in statements):
+        from foretell.correlate.token_stage import with_tokens  # loads kernels that few need
+
+        statements, tokens = with_tokens(statements)
+        stages |= tokens
+    return statements, stages
 
 
 def _types(tables: Tables) -> dict[str, Mapping[str, Type]]:

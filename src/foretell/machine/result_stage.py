@@ -4,54 +4,73 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
+
+import numpy as np
 
 from foretell.arrays import Ints
 from foretell.events.types import Scalar
-from foretell.filter.string_dictionary import Texts
+from foretell.filter.string_dictionary import StringDictionary, Texts
 from foretell.machine.input.lane_keys import LaneKeys
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.matches.uncertainty import split_by_certainty
 
 
-class ResultStage(Protocol):
-    """`patterns` are the names of the statements that run; the first one is that of the statement itself."""
+class ResultStage:
+    """Makes the results of a statement from those of the `patterns` that run for it, of which the first has its name.
+    `subscription` is the statement as the user has written it, of which the machine knows nothing.
+
+    What few stages need is here as a stage without it has it.
+    """
+
+    subscription: Any
+    patterns: Sequence[str]
+
+    def process(self, results: Sequence[ResultBatch], now: int | float, /) -> list[ResultBatch]:
+        """The results of the statement, from those of its patterns in a batch."""
+        raise NotImplementedError
+
+    def state(self) -> Mapping[str, Any]:
+        raise NotImplementedError
+
+    def restore(self, state: Mapping[str, Any], bounds: StateBounds, like: ResultBatch | None, /) -> None:
+        """Continue from a snapshot; `like` is an empty result over the present events, keys and texts, None where
+        nothing runs."""
+        raise NotImplementedError
 
     @property
-    def subscription(self) -> Any:
-        """The statement as the user has written it: a CheckedSubscription, of which the machine knows nothing."""
+    def nbytes(self) -> int:
+        return 0
 
-    @property
-    def patterns(self) -> Sequence[str]: ...
-
-    @property
-    def nbytes(self) -> int: ...
+    def prepare(self, strings: StringDictionary, /) -> None:
+        """Learn the codes of the texts that its results have."""
 
     @property
     def held(self) -> Iterable[ResultBatch]:
         """The results that may have to be shown once more: their events, lanes and texts are needed."""
+        return ()
 
     def renew(self, renewed: Callable[[ResultBatch], ResultBatch], /) -> None:
         """Continue with held results that show the present keys and texts."""
 
-    def process(self, results: Sequence[ResultBatch], now: int | float, /) -> list[ResultBatch]:
-        """The results of the statement, from those of its patterns in a batch."""
+    def needed_lanes(self) -> Ints:
+        """The lanes that it has state of, beside those of `held`."""
+        return np.zeros(0, np.int64)
+
+    def free_lanes(self, freed: Ints, /) -> None:
+        """Go on without lanes that nothing needs; their numbers may be given to others."""
 
     def remove_rows(self, ids: Iterable[Scalar], /) -> None:
         """Forget rows of a template."""
 
     def learned(self) -> Mapping[str, object]:
         """The parts of a model file that the run has learned."""
+        return {}
 
     def take_notes(self) -> Sequence[str]:
         """Notes for the user since the last call."""
-
-    def state(self) -> Mapping[str, Any]: ...
-
-    def restore(self, state: Mapping[str, Any], bounds: StateBounds, like: ResultBatch | None, /) -> None:
-        """Continue from a snapshot; `like` is an empty result over the present events, keys and texts, None where
-        nothing runs."""
+        return ()
 
 
 class ResultStages(dict[str, ResultStage]):

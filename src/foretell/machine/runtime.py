@@ -105,6 +105,7 @@ class MatchRuntime:
         group = self._group(plan)
         group.add(plan, statement, None if statement.table is None else tables[statement.table])
         if statement.name in self.stages:
+            self.stages[statement.name].prepare(self.strings)
             group.stages[statement.name] = self.stages[statement.name]
         self._read_columns(group, statement)
 

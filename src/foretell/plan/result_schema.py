@@ -17,7 +17,7 @@ class ResultSchema:
     `repeated` has the steps that bind events, in the order of the pattern, and whether each repeats. `returns` and
     `variables` are the types of RETURN columns and of variables; `horizon` is that of forecasts, as text.
     `event_names` and `row_ids` are the types of the names of events and of the ids of a FOR EACH table, or of estimates
-    where matches may be `uncertain`.
+    where matches may be `uncertain`. `kind` is that of the notifications of matches.
     """
 
     name: str
@@ -30,6 +30,7 @@ class ResultSchema:
     event_names: Type = Type.INT
     row_ids: Type = Type.NULL
     uncertain: bool = False
+    kind: str = "match"
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -39,7 +40,7 @@ class ResultSchema:
 def result_schema(checked: CheckedStatement) -> ResultSchema:
     per = {str(name): checked.attributes.get(name, Type.STRING) for name in checked.tree.per}
     if isinstance(checked, CheckedCorrelator):
-        return ResultSchema(checked.name, per, {}, {"token": Type.STRING}, {}, checked.time)
+        return ResultSchema(checked.name, per, {}, {"token": Type.STRING}, {}, checked.time, kind="token")
     forecast = checked.tree.forecast
     return ResultSchema(
         name=checked.name,

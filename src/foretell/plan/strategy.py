@@ -49,6 +49,13 @@ class Executor(Enum):
     HIDDEN = "hidden patterns"
 
 
+class CorrelatorForm(Enum):
+    """How a correlator runs."""
+
+    DETERMINISED = "determinised"
+    CONCURRENT = "concurrent"
+
+
 class Sharing(Enum):
     """The NFA that a subscription joins. Strict patterns share one so that a strict kernel can run it."""
 
@@ -272,6 +279,13 @@ def narrowed_window(within: int | float, longest: float) -> Decision[int | float
 
 
 # ── sharing ──
+
+
+def choose_correlator_form(states: int | None) -> Decision[CorrelatorForm]:
+    """From the number of states of the determinised machine; None where it would be too large."""
+    if states is None:
+        return Decision(CorrelatorForm.CONCURRENT, "determinised, its table would be too large")
+    return Decision(CorrelatorForm.DETERMINISED, f"its table has {states:,} states")
 
 
 def _choose_sharing(subscription: CheckedSubscription, executor: Executor, *, observed: bool) -> Decision[Sharing]:

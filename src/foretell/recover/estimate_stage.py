@@ -14,6 +14,7 @@ from foretell.language.checked import CheckedSubscription
 from foretell.language.estimate_scorer import check_delays
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.matches.results import ResultBatch
+from foretell.machine.result_stage import ResultStage
 from foretell.recover.candidates import VariantMatches
 from foretell.recover.gap_learner import GapLearner, ModelVersions, learnable, recorded_steps
 from foretell.recover.hidden_patterns import HiddenPattern, Role, all_lost_sets, variant_of
@@ -26,7 +27,7 @@ from foretell.storage.recorded_values import require
 MOST_PATTERNS = 1_000
 
 
-class EstimateStage:
+class EstimateStage(ResultStage):
     """The estimates of one statement with LOSING, from the results of `statements`, its hidden patterns. Those of each
     row of its table are apart."""
 

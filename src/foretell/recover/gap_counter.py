@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any
 
 from foretell.errors import InputError
 from foretell.events.delays.delay_model import GapEnds, gaps_document
 from foretell.events.delays.gap_counts import MOST_LOSS, GapCounts
-from foretell.events.types import Scalar
 from foretell.language.checked import CheckedStatement, CheckedSubscription
-from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.matches.results import ResultBatch
+from foretell.machine.result_stage import ResultStage
 from foretell.plan.lower.program import UnsupportedError
 from foretell.recover.gap_patterns import gap_patterns, learnable_operator
 from foretell.recover.gap_tally import GapTally, by_statement
 from foretell.storage.recorded_values import FAR
 
 
-class GapCountStage:
+class GapCountStage(ResultStage):
     """Counts the gaps of a statement instead of estimating. `complete` says that the history has lost nothing; else it
     has lost what LOSING and LOSS say."""
 
@@ -45,25 +43,8 @@ class GapCountStage:
                 self.counts[tally.patterns.ends] = self.counts[tally.patterns.ends].merged(counts)
         return []
 
-    @property
-    def held(self) -> Iterable[ResultBatch]:
-        return ()
-
-    def renew(self, renewed: Callable[[ResultBatch], ResultBatch]) -> None: ...
-
-    def remove_rows(self, ids: Iterable[Scalar]) -> None: ...
-
     def learned(self) -> Mapping[str, object]:
         return {"gaps": gaps_document(self.counts)}
-
-    def take_notes(self) -> Sequence[str]:
-        return ()
-
-    def state(self) -> Mapping[str, Any]:
-        raise NotImplementedError("training takes no snapshots")
-
-    def restore(self, state: Mapping[str, Any], bounds: StateBounds, like: ResultBatch | None) -> None:
-        raise NotImplementedError("training takes no snapshots")
 
 
 def counting(

@@ -81,7 +81,7 @@ class ResultBatch:
         """The kind of their notifications."""
         if self.estimates is not None:
             return self.estimates.kind
-        return "match" if self.forecasts is None else "forecast"
+        return self.schema.kind if self.forecasts is None else "forecast"
 
     @property
     def probability(self) -> Floats | None:
@@ -234,6 +234,8 @@ class ResultBatch:
     def _event_names(self, i: int) -> dict[str, Any]:
         names: dict[str, Any] = dict.fromkeys(self.schema.steps)
         matches = self.matches
+        if not self.schema.steps:
+            return {}
         if matches is None:
             return names if self.forecasts is not None else {}
         events = slice(matches.starts[i], matches.starts[i + 1])

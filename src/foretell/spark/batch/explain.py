@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.language.checked import CheckedProgram, CheckedSubscription
+from foretell.language.correlator_events import reading_subscriptions
 from foretell.language.subscriptions import Subscriptions
 from foretell.machine.observe.observer import NO_OBSERVERS
 from foretell.plan.strategy import serves_all_rows
@@ -64,7 +65,7 @@ def explain_on_spark(
     program: Subscriptions, checked: CheckedProgram, tables: Mapping[str, TemplateTable]
 ) -> SparkExplanation:
     """Explain statements without their data: it assumes that no ID is NULL."""
-    statements = [s for s in checked.statements if isinstance(s, CheckedSubscription)]
+    statements = reading_subscriptions(checked.statements)
     tables = {str(s.tree.table): TemplateTable({}, []) for s in statements if s.tree.table is not None} | dict(tables)
     schemas = {name: schema for name, schema in checked.streams.items() if name in program.sources}
     identified = frozenset(name for name, schema in schemas.items() if schema.id is not None)

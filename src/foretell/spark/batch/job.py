@@ -35,7 +35,7 @@ from foretell.events.ingest.quarantine import QuarantinedEvent
 from foretell.events.ingest.reader import StreamDeclaration
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Type
-from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedSubscription
+from foretell.language.correlator_events import reading_subscriptions
 from foretell.language.subscriptions import Subscriptions
 from foretell.machine.exec.limits import Limits
 from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory
@@ -102,12 +102,11 @@ class BatchJob:
         self._sources = {name: self._source(name, d) for name, d in declarations.items()}
         known = {name: source.known for name, source in self._sources.items()}
         self.checked = program.checked(known, {name: table.types for name, table in tables.items()})
-        _refuse_unsupported(self.checked)
         if delays is not None:  # training has none yet
             require_delays(self.checked.statements, delays)
         self._cores = self._spark.sparkContext.defaultParallelism
         schemas = {name: source.schema for name, source in self._sources.items()}
-        statements = [s for s in self.checked.statements if isinstance(s, CheckedSubscription)]
+        statements = reading_subscriptions(self.checked.statements)
         shards = SHARDS_PER_CORE * self._cores
         self.plan = BatchPlan(
             text=program.text,
@@ -242,9 +241,3 @@ def _start_session() -> SparkSession:
         without = "--engine embedded (engine='embedded') runs the same without Spark"
         hint = f"{error.hint}; {without}" if error.hint else without
         raise InputError(error.code, error.message, hint=hint) from error
-
-
-def _refuse_unsupported(checked: CheckedProgram) -> None:
-    if any(isinstance(statement, CheckedCorrelator) for statement in checked.statements):
-        message = "the engine on Spark does not run CORRELATE yet"
-        raise InputError("not-in-engine", message, hint="use --engine reference (engine='reference')")

@@ -15,6 +15,7 @@ from foretell.events.ingest.reader import StreamDeclaration
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Schema
 from foretell.language.checked import CheckedProgram, CheckedSubscription
+from foretell.language.correlator_events import reading_subscriptions
 from foretell.language.subscriptions import parse
 from foretell.machine.exec.limits import Limits
 from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory
@@ -101,7 +102,7 @@ class BatchPlan:
 
     @cached_property
     def statements(self) -> list[CheckedSubscription]:
-        return [s for s in self._checked.statements if isinstance(s, CheckedSubscription)]
+        return reading_subscriptions(self._checked.statements)
 
     def statements_of(self, group: StatementGroup) -> list[CheckedSubscription]:
         return [s for s in self.statements if s.name in group.statements]

@@ -42,6 +42,7 @@ from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read, t
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Schema, Type
 from foretell.language.checked import CheckedProgram, CheckedSubscription
+from foretell.language.correlator_events import reading_subscriptions
 from foretell.language.subscriptions import parse as parse_text
 from foretell.machine.runtime import MatchRuntime
 from foretell.notify.arrow_encoder import encode_results
@@ -156,9 +157,7 @@ class TableFunction:
 
     @cached_property
     def columns(self) -> TypedNotifications:
-        statement = self.checked.statements[-1]
-        assert isinstance(statement, CheckedSubscription)
-        return TypedNotifications(result_schema(statement))
+        return TypedNotifications(result_schema(self.checked.statements[-1]))
 
     @cached_property
     def _sources(self) -> tuple[str, ...]:
@@ -171,7 +170,7 @@ class TableFunction:
 
     @cached_property
     def _needed(self) -> set[str]:
-        statements = [s for s in self.checked.statements if isinstance(s, CheckedSubscription)]
+        statements = reading_subscriptions(self.checked.statements)
         return {name for s in statements if self.stream in s.tree.streams for name in attributes_read_by(s)}
 
     # ── analysis of a call ──
@@ -216,7 +215,7 @@ class TableFunction:
 
     @property
     def _subscriptions(self) -> list[CheckedSubscription]:
-        return [s for s in self.checked.statements if isinstance(s, CheckedSubscription)]
+        return reading_subscriptions(self.checked.statements)
 
     def _partition_keys(self, columns: pa.Schema) -> list[str]:
         """Return SQL expressions of the keys by which every lane stays in one partition; none: a single partition.

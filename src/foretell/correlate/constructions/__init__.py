@@ -1,0 +1,1 @@
+"""The constructions of ECL section 4, one module each."""

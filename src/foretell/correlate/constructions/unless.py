@@ -1,0 +1,18 @@
+"""do … unless (Fig. 6(a)): as the body, but failure as soon as the stopper succeeds; its failure is ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from foretell.correlate.constructions.numbering import Numbering, around, initial_of, internal
+from foretell.correlate.correlation_machine import Module, Span, State, Transition
+
+
+def unless(numbering: Numbering, body: Module, stopper: Module) -> Module:
+    def added(inside: Span, success: State, failure: State) -> Sequence[Transition]:
+        return (
+            internal([body.success], clears=inside, to=[success]),
+            internal([body.failure, stopper.success], clears=inside, to=[failure]),
+        )
+
+    return around("unless", numbering, [(body, stopper)], initial_of([body, stopper]), added)

@@ -1,0 +1,104 @@
+"""The tokens of one CORRELATE statement, from the events that satisfy one of its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from foretell.arrays import Ints
+from foretell.correlate.running_machine import RunningMachine
+from foretell.events.types import Type
+from foretell.filter.column import Column, no_nulls
+from foretell.filter.string_dictionary import StringDictionary
+from foretell.language.checked import CheckedCorrelator, CheckedStatement
+from foretell.language.correlator_events import correlator_events
+from foretell.machine.input.state_bounds import StateBounds
+from foretell.machine.kernels.correlation import LaneStates
+from foretell.machine.matches.results import ResultBatch
+from foretell.machine.result_stage import ResultStage
+from foretell.plan.result_schema import result_schema
+from foretell.storage.recorded_values import array, ascending, indices
+
+
+class TokenStage(ResultStage):
+    def __init__(self, correlator: CheckedCorrelator) -> None:
+        self.subscription = correlator
+        self.events = correlator_events(correlator)
+        self.patterns: Sequence[str] = (correlator.name,)
+        self._machine = RunningMachine.of(correlator.tree.expression)
+        self._form = self._machine.form()
+        self._schema = result_schema(correlator)
+        self._codes: Ints = np.zeros(0, np.int64)
+
+    def prepare(self, strings: StringDictionary) -> None:
+        self._codes = np.array([strings.constant(token) for token in self._machine.flat.tokens], np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        return self._form.nbytes
+
+    def needed_lanes(self) -> Ints:
+        return self._form.moved()
+
+    def free_lanes(self, freed: Ints) -> None:
+        self._form.reset(freed)
+
+    def process(self, results: Sequence[ResultBatch], now: int | float) -> list[ResultBatch]:
+        return [tokens for result in results if len(result) and len(tokens := self._tokens(result))]
+
+    def _tokens(self, events: ResultBatch) -> ResultBatch:
+        """The tokens of events, in the order in which they are emitted."""
+        satisfied = np.stack([events.bindings[step].values for step in self._machine.steps]).astype(np.uint8)
+        lane, order = events.lane, events.order[:, 0]
+        by = None if (order[1:] > order[:-1]).all() else np.lexsort(events.order.T[::-1])
+        if by is not None:
+            lane, satisfied = lane[by], satisfied[:, by]
+        row, token = self._form.run(lane, satisfied, int(lane.max(initial=-1)) + 1)
+        row = row if by is None else by[row]
+        matches = events.matches
+        assert matches is not None
+        codes = Column(Type.STRING, self._codes[token], no_nulls(len(token)))
+        return replace(
+            events,
+            schema=self._schema,
+            matches=replace(matches, raw=matches.raw.only(row), gathered=None),
+            lane=events.lane[row],
+            start=events.end[row],
+            end=events.end[row],
+            places=None if events.places is None else events.places[row],
+            bindings={"token": codes},
+        )
+
+    # ── snapshots ──
+
+    def state(self) -> Mapping[str, Any]:
+        lanes = self._form.moved()
+        states = self._form.configurations(lanes)
+        return {"lanes": lanes, "active": np.packbits(states.active, axis=1), "counters": states.counters}
+
+    def restore(self, state: Mapping[str, Any], bounds: StateBounds, like: ResultBatch | None) -> None:
+        lanes = indices(state["lanes"], bounds.lanes, "the lanes of a correlator")
+        ascending(lanes, "the lanes of a correlator")
+        machine = self._machine.flat.machine
+        packed = array(state["active"], np.uint8, (len(lanes), -(-machine.states // 8)), "the states of a correlator")
+        active = np.unpackbits(packed, axis=1, count=machine.states)
+        counters = array(state["counters"], np.int64, (len(lanes), machine.counters), "the counters of a correlator")
+        self._machine.check(active, counters)
+        self._form.set_configurations(lanes, LaneStates(active, counters))
+
+
+def with_tokens(statements: Iterable[CheckedStatement]) -> tuple[tuple[CheckedStatement, ...], dict[str, ResultStage]]:
+    """The statements with the events of correlators in place of CORRELATE, and the stages that make tokens of them."""
+    running: list[CheckedStatement] = []
+    stages: dict[str, ResultStage] = {}
+    for statement in statements:
+        if isinstance(statement, CheckedCorrelator):
+            stage = TokenStage(statement)
+            stages[statement.name] = stage
+            running.append(stage.events)
+        else:
+            running.append(statement)
+    return tuple(running), stages

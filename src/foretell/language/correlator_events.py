@@ -1,0 +1,73 @@
+"""The events of a correlator as a subscription: those that satisfy one of its steps, with a column for each step.
+
+Only they can move a correlator: it ignores all others (ECL section 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from foretell.errors import NOWHERE
+from foretell.events.types import Type
+from foretell.language import tree
+from foretell.language.checked import CheckedCorrelator, CheckedStatement, CheckedStep, CheckedSubscription
+from foretell.language.pattern_shape import StepShape
+
+#: No name in a text has its first character.
+_EVENT = "\0event"
+
+
+def reading_subscriptions(statements: Iterable[CheckedStatement]) -> list[CheckedSubscription]:
+    """The statements as subscriptions that read the same events: correlators by those that may move them."""
+    return [correlator_events(s) if isinstance(s, CheckedCorrelator) else s for s in statements]
+
+
+def correlator_events(correlator: CheckedCorrelator) -> CheckedSubscription:
+    """The columns are named as the steps, and true where an event satisfies the step."""
+    conditions = {step: _all(own) for step, own in correlator.conditions.items()}
+    shape = StepShape(_EVENT, NOWHERE, negated=False, loops=frozenset(), conditions=())
+    returns = tuple(tree.Returned(_satisfied(condition), step) for step, condition in conditions.items())
+    own = correlator.tree
+    pattern = tree.Step(_EVENT)
+    return CheckedSubscription(
+        tree=tree.Subscription(correlator.name, own.streams, pattern, per=own.per, returns=returns),
+        pattern=pattern,
+        steps={_EVENT: CheckedStep(shape, (_any(list(conditions.values())),), ())},
+        variables={},
+        attributes=correlator.attributes,
+        time=correlator.time,
+        simultaneous=False,
+        within=None,
+        loss={},
+        returns=dict.fromkeys(conditions, Type.BOOL),
+        known_late={},
+        hidden=True,
+    )
+
+
+def _all(conditions: tuple[tree.Expression, ...]) -> tree.Expression:
+    whole: tree.Expression = tree.Literal(True)
+    for condition in conditions:
+        whole = condition if whole == tree.Literal(True) else tree.Binary("AND", whole, condition)
+    return whole
+
+
+def _any(conditions: list[tree.Expression]) -> tree.Expression:
+    whole = conditions[0]
+    for condition in conditions[1:]:
+        whole = tree.Binary("OR", whole, condition)
+    return whole
+
+
+def _satisfied(condition: tree.Expression) -> tree.Expression:
+    """The condition of the event, by its name in the pattern; false where it is unknown."""
+    named = _named(condition)
+    return tree.Case((named,), (tree.Literal(True),), tree.Literal(False))
+
+
+def _named(expression: tree.Expression) -> tree.Expression:
+    match expression:
+        case tree.Attribute(event=tree.This()) | tree.StreamOf(event=tree.This()) | tree.TimeOf(event=tree.This()):
+            return replace(expression, event=tree.BoundEvent(_EVENT))
+    return tree.map_children(expression, _named)
