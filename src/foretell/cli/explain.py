@@ -16,7 +16,7 @@ from foretell.display import wrapped
 from foretell.errors import InputError, suggestion
 from foretell.events.delays.delay_model import DelayModel
 from foretell.events.ingest.template_tables import TemplateTable
-from foretell.language.checked import CheckedProgram, CheckedSubscription
+from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedSubscription
 from foretell.language.derived_windows import derived_window_notes
 from foretell.language.subscriptions import Subscriptions
 from foretell.machine.exec.limits import Limits
@@ -87,7 +87,8 @@ def _explained(
             assert isinstance(statement, CheckedSubscription)
             yield text if statement.tree.losing is None else _with_losses(text, statement, form, delays)
         else:
-            yield json.dumps({"name": statement.name}) if form == "json" else f"{statement.name}\n  a correlator"
+            assert isinstance(statement, CheckedCorrelator)
+            yield _correlator(statement, form)
     if form == "mermaid":
         return
     shared = sharing_report(subscriptions, Codes(), limits.edges)
@@ -95,7 +96,7 @@ def _explained(
         yield json.dumps(shared.as_dict()) if form == "json" else shared.as_text()
     if form == "text":
         yield _limits_text(limits)
-    if len(subscriptions) == len(checked.statements):
+    if checked.statements:
         divided = explain_on_spark(program, checked, tables)
         yield json.dumps(divided.as_dict()) if form == "json" else divided.as_text()
 
@@ -123,6 +124,18 @@ def _subscription(explained: Explained, form: str) -> str:
         case "mermaid":
             return as_mermaid(explained)
     return as_text(explained)
+
+
+def _correlator(statement: CheckedCorrelator, form: str) -> str:
+    from foretell.correlate.explanation import explain_correlator  # loads kernels
+
+    explained = explain_correlator(statement)
+    match form:
+        case "json":
+            return json.dumps(explained.as_dict())
+        case "mermaid":
+            return explained.as_mermaid()
+    return explained.as_text()
 
 
 def _with_losses(text: str, statement: CheckedSubscription, form: str, delays: Mapping[str, DelayModel] | None) -> str:

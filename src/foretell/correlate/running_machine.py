@@ -10,6 +10,7 @@ from foretell.correlate.construction import correlation_machine
 from foretell.correlate.determinisation import DeterminisedMachine, determinised
 from foretell.correlate.flat_machine import FlatMachine, flat_machine
 from foretell.correlate.minimisation import minimised
+from foretell.correlate.pruning import pruned
 from foretell.correlate.running_forms import ConcurrentForm, DeterminisedForm, RunningForm
 from foretell.language import tree
 from foretell.plan.strategy import CorrelatorForm, Decision, choose_correlator_form
@@ -27,7 +28,7 @@ class RunningMachine:
 
     @classmethod
     def of(cls, expression: tree.Correlation) -> RunningMachine:
-        flat = flat_machine(correlation_machine(expression))
+        flat = flat_machine(pruned(correlation_machine(expression)))
         found = determinised(flat)
         smallest = None if found is None else minimised(found)
         return cls(flat, smallest, choose_correlator_form(None if smallest is None else len(smallest)))

@@ -51,7 +51,10 @@ class TokenStage(ResultStage):
 
     def _tokens(self, events: ResultBatch) -> ResultBatch:
         """The tokens of events, in the order in which they are emitted."""
-        satisfied = np.stack([events.bindings[step].values for step in self._machine.steps]).astype(np.uint8)
+        satisfied = np.empty((len(self._machine.steps), len(events)), np.uint8)
+        for number, step in enumerate(self._machine.steps):
+            column = events.bindings[step]
+            np.logical_and(column.values, ~column.nulls, out=satisfied[number], casting="unsafe")
         lane, order = events.lane, events.order[:, 0]
         by = None if (order[1:] > order[:-1]).all() else np.lexsort(events.order.T[::-1])
         if by is not None:

@@ -24,7 +24,7 @@ def reading_subscriptions(statements: Iterable[CheckedStatement]) -> list[Checke
 
 
 def correlator_events(correlator: CheckedCorrelator) -> CheckedSubscription:
-    """The columns are named as the steps, and true where an event satisfies the step."""
+    """The columns are named as the steps; where an event satisfies the step they are true, else false or NULL."""
     conditions = {step: _all(own) for step, own in correlator.conditions.items()}
     shape = StepShape(_EVENT, NOWHERE, negated=False, loops=frozenset(), conditions=())
     returns = tuple(tree.Returned(_satisfied(condition), step) for step, condition in conditions.items())
@@ -61,13 +61,8 @@ def _any(conditions: list[tree.Expression]) -> tree.Expression:
 
 
 def _satisfied(condition: tree.Expression) -> tree.Expression:
-    """The condition of the event, by its name in the pattern; false where it is unknown."""
-    named = _named(condition)
-    return tree.Case((named,), (tree.Literal(True),), tree.Literal(False))
-
-
-def _named(expression: tree.Expression) -> tree.Expression:
-    match expression:
+    """A condition of the event, by its name in the pattern."""
+    match condition:
         case tree.Attribute(event=tree.This()) | tree.StreamOf(event=tree.This()) | tree.TimeOf(event=tree.This()):
-            return replace(expression, event=tree.BoundEvent(_EVENT))
-    return tree.map_children(expression, _named)
+            return replace(condition, event=tree.BoundEvent(_EVENT))
+    return tree.map_children(condition, _satisfied)

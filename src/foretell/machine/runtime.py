@@ -69,9 +69,9 @@ class MatchRuntime:
         observers: ObserverFactory,
         stages: Mapping[str, ResultStage] | None,
     ) -> None:
-        self.stages = dict(stages or {})
         self.plan = plan
         self.strings = strings
+        self.stages = self._prepared(stages)
         self.observers = observers
         self.ledger = RunLedger(limits or Limits())
         self._order = EventOrder(plan.ranks)
@@ -95,17 +95,21 @@ class MatchRuntime:
         stages: Mapping[str, ResultStage] | None = None,
     ) -> None:
         """Adopts a plan that has these statements more; they take part from the next event on."""
-        self.stages |= stages or {}
+        self.stages |= self._prepared(stages)
         for name in names:
             group = plan.input_of(name)
             self._add(group, group.statements[name], tables or {})
         self.plan = plan
 
+    def _prepared(self, stages: Mapping[str, ResultStage] | None) -> dict[str, ResultStage]:
+        for stage in (stages or {}).values():
+            stage.prepare(self.strings)
+        return dict(stages or {})
+
     def _add(self, plan: InputGroupPlan, statement: StatementPlan, tables: Mapping[str, TemplateTable]) -> None:
         group = self._group(plan)
         group.add(plan, statement, None if statement.table is None else tables[statement.table])
         if statement.name in self.stages:
-            self.stages[statement.name].prepare(self.strings)
             group.stages[statement.name] = self.stages[statement.name]
         self._read_columns(group, statement)
 

@@ -1,0 +1,128 @@
+"""A correlator in words and as a drawing: its machine as the paper draws it, and how it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+from foretell.correlate.correlation_machine import State, Transition
+from foretell.correlate.pruning import reachable_states
+from foretell.correlate.running_machine import RunningMachine
+from foretell.language.checked import CheckedCorrelator
+
+#: So many states are shown.
+_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class ExplainedTransition:
+    """A transition with the numbers of states. `enabling` are sets of which each must have an active state; `clears` is
+    a range of states, and `rounds` is how often it is taken in a bounded repetition."""
+
+    module: str
+    enabling: tuple[tuple[State, ...], ...]
+    reads: str | None
+    clears: tuple[State, State]
+    targets: tuple[State, ...]
+    token: str | None
+    rounds: str | None
+
+
+@dataclass(frozen=True)
+class ExplainedCorrelator:
+    name: str
+    steps: tuple[str, ...]
+    tokens: tuple[str, ...]
+    states: tuple[State, ...]
+    initial: tuple[State, ...]
+    transitions: tuple[ExplainedTransition, ...]
+    counters: int
+    form: str
+    why: str
+
+    def as_dict(self) -> dict[str, object]:
+        return asdict(self)
+
+    def as_text(self) -> str:
+        return "\n".join((self.name, *(f"  {line}" for line in self._lines())))
+
+    def _lines(self) -> Iterator[str]:
+        yield f"correlation machine: {len(self.states)} states, {len(self.transitions)} transitions" + (
+            f", {self.counters} counters of rounds" if self.counters else ""
+        )
+        yield f"form: {self.form} ({self.why})"
+        yield f"steps: {', '.join(self.steps)}"
+        yield f"tokens: {', '.join(self.tokens) or 'none: it never notifies'}"
+        yield f"active at first: {', '.join(map(_state, self.initial))}"
+        for transition in self.transitions[:_SHOWN]:
+            yield f"{transition.module}: {_text(transition)}"
+        if len(self.transitions) > _SHOWN:
+            yield f"… {len(self.transitions)} transitions in all (--format json has them)"
+
+    def as_mermaid(self) -> str:
+        """States are circles and transitions boxes, as in the paper's figures; a box names what it clears."""
+        lines = ["flowchart LR"]
+        for state in self.states:
+            ring = f'(("{_state(state)}"))' if state not in self.initial else f'((("{_state(state)}")))'
+            lines.append(f"    s{state}{ring}")
+        for number, transition in enumerate(self.transitions):
+            label = _escaped(transition.reads or "ε") + (
+                "" if transition.token is None else f" / {_escaped(transition.token)}"
+            )
+            first, last = transition.clears
+            lines.append(f'    t{number}["{label}<br/>clears q{first} to q{last}"]')
+            for states in transition.enabling:
+                lines += [f"    s{state} {'-->' if len(states) == 1 else '-.->'} t{number}" for state in states]
+            lines += [f"    t{number} --> s{state}" for state in transition.targets]
+        return "\n".join(lines)
+
+
+def explain_correlator(correlator: CheckedCorrelator) -> ExplainedCorrelator:
+    running = RunningMachine.of(correlator.tree.expression)
+    machine = running.flat.machine
+    modules = machine.module.in_postorder()
+    return ExplainedCorrelator(
+        correlator.name,
+        machine.steps,
+        running.flat.tokens,
+        tuple(sorted(reachable_states(machine))),
+        machine.module.initial,
+        tuple(_explained(module.name, t) for module in modules for t in module.own),
+        machine.counters,
+        running.decision.value.value,
+        running.decision.why,
+    )
+
+
+def _explained(module: str, transition: Transition) -> ExplainedTransition:
+    first, end = transition.clears.states
+    bounds = transition.round
+    rounds = None if bounds is None else f"{'last of' if bounds.is_last else 'before the last of'} {bounds.rounds}"
+    return ExplainedTransition(
+        module, transition.enabling, transition.reads, (first, end - 1), transition.targets, transition.token, rounds
+    )
+
+
+def _state(state: State) -> str:
+    return f"q{state}"
+
+
+def _text(transition: ExplainedTransition) -> str:
+    enabling = " and ".join("|".join(map(_state, states)) for states in transition.enabling)
+    targets = ", ".join(map(_state, transition.targets))
+    first, last = transition.clears
+    parts = [
+        f"{enabling} --{transition.reads or 'ε'}--> {targets}",
+        f"clears q{first}" if first == last else f"clears q{first} to q{last}",
+        *([] if transition.token is None else [f"emits '{transition.token}'"]),
+        *([] if transition.rounds is None else [f"in rounds {transition.rounds}"]),
+    ]
+    return ", ".join(parts)
+
+
+def _escaped(text: str) -> str:
+    """
+    >>> _escaped('a "b"')
+    'a #quot;b#quot;'
+    """
+    return text.replace("#", "#35;").replace('"', "#quot;").replace("<", "#lt;")
