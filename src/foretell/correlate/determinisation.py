@@ -19,7 +19,10 @@ from foretell.machine.kernels.correlation import LaneStates
 from foretell.records import record
 
 #: More transitions are not worth their memory, and take long to find.
-MOST_TRANSITIONS = 1 << 16
+MOST_TRANSITIONS = 1 << 14
+
+#: Each round of a bounded repetition is a state of its own: more are counted.
+MOST_ROUNDS = 256
 
 
 @record
@@ -44,6 +47,8 @@ class DeterminisedMachine:
 
 def determinised(flat: FlatMachine, most: int = MOST_TRANSITIONS) -> DeterminisedMachine | None:
     """The determinised machine; None where it would have more than `most` transitions."""
+    if any(t.round is not None and t.round.rounds > MOST_ROUNDS for t in flat.machine.transitions):
+        return None
     return _Determinisation(flat, most).machine()
 
 

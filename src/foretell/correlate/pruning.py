@@ -1,8 +1,9 @@
-"""Transitions that can never be taken are removed (ECL section 6, Optimization): as where an event would have to fail."""
+"""Transitions that can never be taken are removed, as where an event would have to fail (ECL section 6,
+Optimization)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Set
 from dataclasses import replace
 
 from foretell.correlate.correlation_machine import CorrelationMachine, Module, State, Transition
@@ -17,16 +18,24 @@ def pruned(machine: CorrelationMachine) -> CorrelationMachine:
 def reachable_states(machine: CorrelationMachine) -> frozenset[State]:
     """The states that some sequence of events may activate, and perhaps more: whether states are active together is
     not looked at."""
-    reachable = set(machine.module.initial)
-    transitions = machine.transitions
-    while enabled := [t for t in transitions if _may_be_enabled(t, reachable)]:
-        transitions = [t for t in transitions if not _may_be_enabled(t, reachable)]
-        reachable.update(state for t in enabled for state in t.targets)
+    waiting: dict[State, list[Transition]] = {}
+    for transition in machine.transitions:
+        for state in {state for states in transition.enabling for state in states}:
+            waiting.setdefault(state, []).append(transition)
+    reachable = set[State]()
+    added = list(machine.module.initial)
+    while added:
+        state = added.pop()
+        if state not in reachable:
+            reachable.add(state)
+            for transition in waiting.get(state, ()):
+                if _may_be_enabled(transition, reachable):
+                    added += transition.targets
     return frozenset(reachable)
 
 
-def _may_be_enabled(transition: Transition, reachable: Iterable[State]) -> bool:
-    return all(not set(reachable).isdisjoint(states) for states in transition.enabling)
+def _may_be_enabled(transition: Transition, reachable: Set[State]) -> bool:
+    return all(any(state in reachable for state in states) for states in transition.enabling)
 
 
 def _pruned(module: Module, reachable: frozenset[State]) -> Module:
