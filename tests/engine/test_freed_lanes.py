@@ -91,6 +91,19 @@ def test_memory_stays_as_it_is(statement: str, again: int) -> None:
     assert max(sizes[10:]) <= 1.1 * max(sizes[:10])
 
 
+def test_lanes_whose_machines_are_as_at_first_are_freed() -> None:
+    """Each key comes three times, with which its machine starts anew."""
+    engine = Engine(
+        f"{STREAM} CORRELATE m FROM s PER k DO repeat{{push('x'){{sequential{{a, a, a}}}}}} DEFINE a AS v >= 0;"
+    )
+    found = 0
+    for first, stop in pairwise(range(0, 300_001, 30_000)):
+        found += len(engine.push("s", events(first, stop, 3)))
+    assert found == 100_000
+    assert len(group(engine).stream.lanes) < 65_536
+    assert group(engine).stream.lanes.begun == 100_000
+
+
 @pytest.mark.parametrize("statement", LASTING.values(), ids=LASTING)
 def test_lanes_stay_where_their_past_counts(statement: str) -> None:
     engine = engine_of(statement)

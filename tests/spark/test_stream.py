@@ -101,7 +101,6 @@ def test_without_per_there_is_one_shard(spark: SparkSession, tmp_path: Path) -> 
         ("STREAM s (k INT, u INT, t INT) TIME t; SUBSCRIBE a FROM s MATCH x;", "missing-column"),
         ("STREAM r (k INT, t INT) TIME t; SUBSCRIBE a FROM r MATCH x;", "unread-input"),
         ("STREAM s (k INT, t INT) TIME t; SUBSCRIBE a FROM s MATCH x ; !y ; z LOSING 0.1 ABOVE 0.5;", "no-delay"),
-        ("STREAM s (k INT, t INT) TIME t; CORRELATE a FROM s DO push('x'){b} DEFINE b AS k = 1;", "not-in-engine"),
     ],
 )
 def test_what_is_refused(spark: SparkSession, tmp_path: Path, text: str, code: str) -> None:

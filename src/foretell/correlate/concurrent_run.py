@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from foretell.arrays import Ints
 from foretell.correlate.flat_machine import FlatMachine
-from foretell.machine.kernels.correlation import CorrelatedEvents, LaneStates, Scratch, TokenOutput, run_concurrent
+from foretell.machine.kernels.correlation import CorrelatedEvents, EventScratch, LaneStates, TokenOutput, run_concurrent
 
 #: Room for tokens at first.
 _FIRST_ROOM = 1024
@@ -26,7 +26,7 @@ def concurrent_states(flat: FlatMachine, lanes: int) -> LaneStates:
 
 def run_lanes(flat: FlatMachine, lane: Ints, satisfied: NDArray[np.uint8], states: LaneStates) -> tuple[Ints, Ints]:
     """Let lanes read events, and return the event and the number of each token."""
-    scratch = Scratch(
+    scratch = EventScratch(
         fired=np.zeros(flat.most_readers, np.int64),
         latest=np.full(flat.modules, -1),
         tokens=np.zeros((flat.most_tokens, 2), np.int64),

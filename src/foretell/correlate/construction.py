@@ -9,13 +9,13 @@ from foretell.correlate.constructions.again import again, counted
 from foretell.correlate.constructions.event import event
 from foretell.correlate.constructions.fail import fail
 from foretell.correlate.constructions.modes import modes
-from foretell.correlate.constructions.numbering import Numbering
 from foretell.correlate.constructions.parallel import parallel
 from foretell.correlate.constructions.push import push
 from foretell.correlate.constructions.select import select
 from foretell.correlate.constructions.sequential import sequential
+from foretell.correlate.constructions.state_numbers import Numbering
 from foretell.correlate.constructions.unless import unless
-from foretell.correlate.correlation_machine import CorrelationMachine, Module
+from foretell.correlate.correlation_machine import CorrelationMachine, MachineModule
 from foretell.language import tree
 
 
@@ -29,7 +29,7 @@ class _Construction:
     def __init__(self) -> None:
         self._numbering = Numbering()
 
-    def module(self, expression: tree.Correlation) -> Module:
+    def module(self, expression: tree.Correlation) -> MachineModule:
         numbering = self._numbering
         match expression:
             case tree.On(step=step):
@@ -57,5 +57,5 @@ class _Construction:
                 return modes(numbering, guards, self._modules(mode.body for mode in several))
         raise AssertionError(expression)
 
-    def _modules(self, expressions: Iterable[tree.Correlation]) -> list[Module]:
+    def _modules(self, expressions: Iterable[tree.Correlation]) -> list[MachineModule]:
         return [self.module(expression) for expression in expressions]

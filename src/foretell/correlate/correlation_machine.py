@@ -2,8 +2,8 @@
 
 | here | in the paper |
 | --- | --- |
-| Transition.enabling, reads, clears, targets, token | En, a, Clr, Tgt, o |
-| Module.initial, success, failure | I, s, f |
+| MachineTransition.enabling, reads, clears, targets, token | En, a, Clr, Tgt, o |
+| MachineModule.initial, success, failure | I, s, f |
 | the nesting of modules, their ranks, and the order of `own` | ≺ |
 
 States are numbered so that those of a module are contiguous, and so are its counters: what a transition clears is a
@@ -21,7 +21,7 @@ States = tuple[State, ...]
 
 
 @record
-class Span:
+class StateSpan:
     """The states and the counters of a module, each from its first up to its end."""
 
     states: tuple[int, int]
@@ -43,12 +43,12 @@ class Round:
 
 
 @record
-class Transition:
+class MachineTransition:
     """Enabled when each of its enabling sets has an active state (C0). It reads an event that satisfies a step, or is
     internal."""
 
     enabling: tuple[States, ...]
-    clears: Span
+    clears: StateSpan
     targets: States
     reads: str | None = None
     token: str | None = None
@@ -56,7 +56,7 @@ class Transition:
 
 
 @record
-class Module:
+class MachineModule:
     """A machine with two final states, made of the modules of its parts and of transitions of its `own`.
 
     Transitions of a part precede those of its own, and of its own each precedes those after it. Parts stand in ranks:
@@ -64,18 +64,18 @@ class Module:
     """
 
     name: str
-    span: Span
+    span: StateSpan
     initial: States
-    ranks: tuple[tuple[Module, ...], ...]
-    own: tuple[Transition, ...]
+    ranks: tuple[tuple[MachineModule, ...], ...]
+    own: tuple[MachineTransition, ...]
     success: State
     failure: State
 
     @property
-    def parts(self) -> Iterator[Module]:
+    def parts(self) -> Iterator[MachineModule]:
         return (part for rank in self.ranks for part in rank)
 
-    def in_postorder(self) -> Iterator[Module]:
+    def in_postorder(self) -> Iterator[MachineModule]:
         """The modules inside, each after its parts, and this one."""
         for part in self.parts:
             yield from part.in_postorder()
@@ -86,7 +86,7 @@ class Module:
 class CorrelationMachine:
     """The machine ⟨Q, I, T, ≺⟩ of an expression. `steps` are those that it reads."""
 
-    module: Module
+    module: MachineModule
     steps: tuple[str, ...]
 
     @property
@@ -98,5 +98,5 @@ class CorrelationMachine:
         return self.module.span.counters[1]
 
     @property
-    def transitions(self) -> list[Transition]:
+    def transitions(self) -> list[MachineTransition]:
         return [transition for module in self.module.in_postorder() for transition in module.own]

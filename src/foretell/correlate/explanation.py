@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
-from foretell.correlate.correlation_machine import State, Transition
-from foretell.correlate.pruning import reachable_states
+from foretell.correlate.correlation_machine import MachineTransition, State
+from foretell.correlate.reachability import reachable_states
 from foretell.correlate.running_machine import RunningMachine
 from foretell.language.checked import CheckedCorrelator
 
@@ -82,19 +82,19 @@ def explain_correlator(correlator: CheckedCorrelator) -> ExplainedCorrelator:
     machine = running.flat.machine
     modules = machine.module.in_postorder()
     return ExplainedCorrelator(
-        correlator.name,
-        machine.steps,
-        running.flat.tokens,
-        tuple(sorted(reachable_states(machine))),
-        machine.module.initial,
-        tuple(_explained(module.name, t) for module in modules for t in module.own),
-        machine.counters,
-        running.decision.value.value,
-        running.decision.why,
+        name=correlator.name,
+        steps=machine.steps,
+        tokens=running.flat.tokens,
+        states=tuple(sorted(reachable_states(machine))),
+        initial=machine.module.initial,
+        transitions=tuple(_explained(module.name, t) for module in modules for t in module.own),
+        counters=machine.counters,
+        form=running.decision.value.value,
+        why=running.decision.why,
     )
 
 
-def _explained(module: str, transition: Transition) -> ExplainedTransition:
+def _explained(module: str, transition: MachineTransition) -> ExplainedTransition:
     first, end = transition.clears.states
     bounds = transition.round
     rounds = None if bounds is None else f"{'last of' if bounds.is_last else 'before the last of'} {bounds.rounds}"

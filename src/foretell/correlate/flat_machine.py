@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.arrays import Ints
-from foretell.correlate.correlation_machine import CorrelationMachine, Module, Transition
+from foretell.correlate.correlation_machine import CorrelationMachine, MachineModule, MachineTransition
 from foretell.machine.kernels.correlation import ConcurrentTables
 from foretell.records import record
 
@@ -85,7 +85,7 @@ class _Layout:
         )
         return FlatMachine(self._machine, tables, self._tokens)
 
-    def _parent(self, module: Module) -> int:
+    def _parent(self, module: MachineModule) -> int:
         return self._parents.get(module.span.states, -1)
 
     def _suppressed(self) -> Iterator[tuple[int, ...]]:
@@ -98,7 +98,7 @@ class _Layout:
                 yield first, last + 1, bodies[0].span.states[0], bodies[-1].span.states[1]
 
 
-def _round(transition: Transition) -> tuple[int, int, int]:
+def _round(transition: MachineTransition) -> tuple[int, int, int]:
     bounds = transition.round
     return (-1, 0, 0) if bounds is None else (bounds.counter, bounds.rounds, int(bounds.is_last))
 

@@ -10,7 +10,7 @@ from foretell.correlate.construction import correlation_machine
 from foretell.correlate.determinisation import DeterminisedMachine, determinised
 from foretell.correlate.flat_machine import FlatMachine, flat_machine
 from foretell.correlate.minimisation import minimised
-from foretell.correlate.pruning import pruned
+from foretell.correlate.reachability import pruned
 from foretell.correlate.running_forms import ConcurrentForm, DeterminisedForm, RunningForm
 from foretell.language import tree
 from foretell.plan.strategy import CorrelatorForm, Decision, choose_correlator_form

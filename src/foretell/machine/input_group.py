@@ -121,16 +121,14 @@ class InputGroup:
             self._forget()
         held = [segment.lane for segment in self.stream.buffer.segments]
         held += [group.needed_lanes(self.now) for group in self.nfa_groups] + also_needed
-        held += [result.lane for result in self.stages.held]
-        held += [stage.needed_lanes() for stage in self.stages.values()]
+        held += self.stages.lanes
         needed = np.zeros(len(self.stream.lanes), np.bool_)
         for lanes in held:
             needed[lanes] = True
         freed = self.stream.free_lanes(needed)
         for group in self.nfa_groups:
             group.free_lanes(freed)
-        for stage in self.stages.values():
-            stage.free_lanes(freed)
+        self.stages.free_lanes(freed)
         self.stages.renew(self.stream.keys, self.strings.view)
         self.account()
 

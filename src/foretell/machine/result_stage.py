@@ -85,6 +85,12 @@ class ResultStages(dict[str, ResultStage]):
         return (result for stage in self.values() for result in stage.held)
 
     @property
+    def lanes(self) -> Iterator[Ints]:
+        """The lanes that cannot be freed."""
+        yield from (result.lane for result in self.held)
+        yield from (stage.needed_lanes() for stage in self.values())
+
+    @property
     def referenced(self) -> Iterator[Ints]:
         """The positions of the events that held results refer to."""
         return (result.bound_events.position for result in self.held)
@@ -92,6 +98,10 @@ class ResultStages(dict[str, ResultStage]):
     @property
     def oldest(self) -> int | None:
         return min((int(positions.min()) for positions in self.referenced if len(positions)), default=None)
+
+    def free_lanes(self, freed: Ints) -> None:
+        for stage in self.values():
+            stage.free_lanes(freed)
 
     def renew(self, keys: LaneKeys, texts: Texts) -> None:
         for stage in self.values():

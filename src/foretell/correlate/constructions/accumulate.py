@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from foretell.correlate.constructions.numbering import Numbering, around, initial_of, internal
-from foretell.correlate.correlation_machine import Module, Span, State, Transition
+from foretell.correlate.constructions.state_numbers import Numbering, around, initial_of, internal
+from foretell.correlate.correlation_machine import MachineModule, MachineTransition, State, StateSpan
 
 
-def accumulate(numbering: Numbering, parts: Sequence[Module]) -> Module:
-    def added(inside: Span, success: State, failure: State) -> Sequence[Transition]:
+def accumulate(numbering: Numbering, parts: Sequence[MachineModule]) -> MachineModule:
+    def added(inside: StateSpan, success: State, failure: State) -> Sequence[MachineTransition]:
         return (
             internal(*([part.success] for part in parts), clears=inside, to=[success]),
             internal([part.failure for part in parts], clears=inside, to=[failure]),

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from foretell.correlate.constructions.numbering import Numbering, around, internal
-from foretell.correlate.correlation_machine import Module, Round, Span, State, States, Transition
+from foretell.correlate.constructions.state_numbers import Numbering, around, internal
+from foretell.correlate.correlation_machine import MachineModule, MachineTransition, Round, State, States, StateSpan
 
 
-def again(numbering: Numbering, kind: str, body: Module) -> Module:
-    def added(inside: Span, success: State, failure: State) -> Sequence[Transition]:
+def again(numbering: Numbering, kind: str, body: MachineModule) -> MachineModule:
+    def added(inside: StateSpan, success: State, failure: State) -> Sequence[MachineTransition]:
         return (
             internal([body.success], clears=inside, to=[success] if kind == "persist" else body.initial),
             internal([body.failure], clears=inside, to=[failure] if kind == "loop" else body.initial),
@@ -23,10 +23,10 @@ def again(numbering: Numbering, kind: str, body: Module) -> Module:
     return around(kind, numbering, [(body,)], body.initial, added)
 
 
-def counted(numbering: Numbering, kind: str, body: Module, rounds: int) -> Module:
+def counted(numbering: Numbering, kind: str, body: MachineModule, rounds: int) -> MachineModule:
     counter = numbering.counter()
 
-    def added(inside: Span, success: State, failure: State) -> Iterator[Transition]:
+    def added(inside: StateSpan, success: State, failure: State) -> Iterator[MachineTransition]:
         outcomes = (
             (body.success, (success,), kind != "persist"),
             (body.failure, (failure,) if kind != "repeat" else (success,), kind != "loop"),
@@ -41,5 +41,5 @@ def counted(numbering: Numbering, kind: str, body: Module, rounds: int) -> Modul
     return around(f"{kind}({rounds})", numbering, [(body,)], body.initial, lambda *given: [*added(*given)])
 
 
-def _in_round(outcome: State, clears: Span, to: States, bounds: Round) -> Transition:
-    return Transition(((outcome,),), clears, to, round=bounds)
+def _in_round(outcome: State, clears: StateSpan, to: States, bounds: Round) -> MachineTransition:
+    return MachineTransition(((outcome,),), clears, to, round=bounds)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from foretell.correlate.constructions.numbering import Numbering
-from foretell.correlate.correlation_machine import Module, Span, Transition
+from foretell.correlate.constructions.state_numbers import Numbering
+from foretell.correlate.correlation_machine import MachineModule, MachineTransition, StateSpan
 
 
-def event(numbering: Numbering, step: str) -> Module:
+def event(numbering: Numbering, step: str) -> MachineModule:
     waiting, success, failure = numbering.state(), numbering.state(), numbering.state()
     none = (numbering.next_counter, numbering.next_counter)
-    read = Transition(((waiting,),), Span((waiting, waiting + 1), none), (success,), reads=step)
-    return Module(step, Span((waiting, failure + 1), none), (waiting,), (), (read,), success, failure)
+    read = MachineTransition(((waiting,),), StateSpan((waiting, waiting + 1), none), (success,), reads=step)
+    return MachineModule(step, StateSpan((waiting, failure + 1), none), (waiting,), (), (read,), success, failure)

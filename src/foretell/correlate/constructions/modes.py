@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from foretell.correlate.constructions.numbering import Numbering, around, initial_of, internal
-from foretell.correlate.correlation_machine import Module, Span, State, States, Transition
+from foretell.correlate.constructions.state_numbers import Numbering, around, initial_of, internal
+from foretell.correlate.correlation_machine import MachineModule, MachineTransition, State, States, StateSpan
 
 
-def modes(numbering: Numbering, guards: Sequence[Module], bodies: Sequence[Module]) -> Module:
+def modes(numbering: Numbering, guards: Sequence[MachineModule], bodies: Sequence[MachineModule]) -> MachineModule:
     def entry(number: int) -> States:
         others = [guard for other, guard in enumerate(guards) if other != number]
         return (*bodies[number].initial, *initial_of(others))
 
-    def added(inside: Span, success: State, failure: State) -> Sequence[Transition]:
+    def added(inside: StateSpan, success: State, failure: State) -> Sequence[MachineTransition]:
         return [internal([guard.success], clears=inside, to=entry(number)) for number, guard in enumerate(guards)]
 
     return around("modes", numbering, [guards, bodies], entry(0), added)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from foretell.correlate.constructions.numbering import Numbering, around, internal
-from foretell.correlate.correlation_machine import Module, Span, State, Transition
+from foretell.correlate.constructions.state_numbers import Numbering, around, internal
+from foretell.correlate.correlation_machine import MachineModule, MachineTransition, State, StateSpan
 
 
-def push(numbering: Numbering, token: str, body: Module) -> Module:
-    def added(inside: Span, success: State, failure: State) -> Sequence[Transition]:
+def push(numbering: Numbering, token: str, body: MachineModule) -> MachineModule:
+    def added(inside: StateSpan, success: State, failure: State) -> Sequence[MachineTransition]:
         return (
             internal([body.success], clears=inside, to=[success], token=token),
             internal([body.failure], clears=inside, to=[failure]),

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from foretell.correlate.constructions.numbering import Numbering, around, initial_of, internal
-from foretell.correlate.correlation_machine import Module, Span, State, Transition
+from foretell.correlate.constructions.state_numbers import Numbering, around, initial_of, internal
+from foretell.correlate.correlation_machine import MachineModule, MachineTransition, State, StateSpan
 
 
-def select(numbering: Numbering, parts: Sequence[Module], *, strict: bool) -> Module:
+def select(numbering: Numbering, parts: Sequence[MachineModule], *, strict: bool) -> MachineModule:
     failures = [part.failure for part in parts]
     failed = [failures] if strict else [[failure] for failure in failures]
 
-    def added(inside: Span, success: State, failure: State) -> Sequence[Transition]:
+    def added(inside: StateSpan, success: State, failure: State) -> Sequence[MachineTransition]:
         return (
             internal([part.success for part in parts], clears=inside, to=[success]),
             internal(*failed, clears=inside, to=[failure]),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from foretell.correlate.constructions.numbering import Numbering, around, internal
-from foretell.correlate.correlation_machine import Module, Span, State, Transition
+from foretell.correlate.constructions.state_numbers import Numbering, around, internal
+from foretell.correlate.correlation_machine import MachineModule, MachineTransition, State, StateSpan
 
 
-def sequential(numbering: Numbering, parts: Sequence[Module]) -> Module:
-    def added(_: Span, success: State, failure: State) -> Sequence[Transition]:
+def sequential(numbering: Numbering, parts: Sequence[MachineModule]) -> MachineModule:
+    def added(_: StateSpan, success: State, failure: State) -> Sequence[MachineTransition]:
         follow = [*(part.initial for part in parts[1:]), (success,)]
         return (
             *(internal([p.success], clears=p.span, to=to) for p, to in zip(parts, follow, strict=True)),

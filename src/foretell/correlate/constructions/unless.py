@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from foretell.correlate.constructions.numbering import Numbering, around, initial_of, internal
-from foretell.correlate.correlation_machine import Module, Span, State, Transition
+from foretell.correlate.constructions.state_numbers import Numbering, around, initial_of, internal
+from foretell.correlate.correlation_machine import MachineModule, MachineTransition, State, StateSpan
 
 
-def unless(numbering: Numbering, body: Module, stopper: Module) -> Module:
-    def added(inside: Span, success: State, failure: State) -> Sequence[Transition]:
+def unless(numbering: Numbering, body: MachineModule, stopper: MachineModule) -> MachineModule:
+    def added(inside: StateSpan, success: State, failure: State) -> Sequence[MachineTransition]:
         return (
             internal([body.success], clears=inside, to=[success]),
             internal([body.failure, stopper.success], clears=inside, to=[failure]),

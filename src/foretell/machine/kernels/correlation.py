@@ -44,7 +44,7 @@ class LaneStates(NamedTuple):
     counters: Array
 
 
-class Scratch(NamedTuple):
+class EventScratch(NamedTuple):
     """Room for one event: readers that read it, the latest round of each module, and the tokens it emits."""
 
     fired: Array
@@ -72,7 +72,7 @@ def run_concurrent(
     events: CorrelatedEvents,
     tables: ConcurrentTables,
     states: LaneStates,
-    scratch: Scratch,
+    scratch: EventScratch,
     output: TokenOutput,
 ) -> tuple[int, int]:
     """Process events from `done` on: return where it stopped, and how many tokens there are."""
@@ -93,7 +93,7 @@ def run_concurrent(
 
 
 @inlined
-def _readers(satisfied: Array, row: int, active: Array, tables: ConcurrentTables, scratch: Scratch) -> int:
+def _readers(satisfied: Array, row: int, active: Array, tables: ConcurrentTables, scratch: EventScratch) -> int:
     """The readers that read an event."""
     count = 0
     for step in range(satisfied.shape[0]):
@@ -125,7 +125,7 @@ def _readers(satisfied: Array, row: int, active: Array, tables: ConcurrentTables
 
 
 @inlined
-def _read(fired: int, active: Array, tables: ConcurrentTables, scratch: Scratch) -> int:
+def _read(fired: int, active: Array, tables: ConcurrentTables, scratch: EventScratch) -> int:
     """Take the transitions that read an event; return the first module that has to settle."""
     first = scratch.latest.size
     for number in range(fired):
@@ -139,7 +139,7 @@ def _read(fired: int, active: Array, tables: ConcurrentTables, scratch: Scratch)
 
 
 @inlined
-def _settle(first: int, active: Array, counters: Array, tables: ConcurrentTables, scratch: Scratch) -> int:
+def _settle(first: int, active: Array, counters: Array, tables: ConcurrentTables, scratch: EventScratch) -> int:
     """Take internal transitions, inner ones first; return how many tokens they emit, which are then in order."""
     found = 0
     for module in range(first, scratch.latest.size):
@@ -189,7 +189,7 @@ def _take(transition: int, active: Array, counters: Array, tables: ConcurrentTab
 
 
 @inlined
-def _emit(moment: int, token: int, found: int, scratch: Scratch) -> int:
+def _emit(moment: int, token: int, found: int, scratch: EventScratch) -> int:
     """Enter a token behind those of the same and of earlier rounds."""
     at = found
     while at > 0 and scratch.tokens[at - 1, 0] > moment:

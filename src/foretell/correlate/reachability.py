@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import replace
 
-from foretell.correlate.correlation_machine import CorrelationMachine, Module, State, Transition
+from foretell.correlate.correlation_machine import CorrelationMachine, MachineModule, MachineTransition, State
 
 
 def pruned(machine: CorrelationMachine) -> CorrelationMachine:
@@ -18,7 +18,7 @@ def pruned(machine: CorrelationMachine) -> CorrelationMachine:
 def reachable_states(machine: CorrelationMachine) -> frozenset[State]:
     """The states that some sequence of events may activate, and perhaps more: whether states are active together is
     not looked at."""
-    waiting: dict[State, list[Transition]] = {}
+    waiting: dict[State, list[MachineTransition]] = {}
     for transition in machine.transitions:
         for state in {state for states in transition.enabling for state in states}:
             waiting.setdefault(state, []).append(transition)
@@ -34,11 +34,11 @@ def reachable_states(machine: CorrelationMachine) -> frozenset[State]:
     return frozenset(reachable)
 
 
-def _may_be_enabled(transition: Transition, reachable: Set[State]) -> bool:
+def _may_be_enabled(transition: MachineTransition, reachable: Set[State]) -> bool:
     return all(any(state in reachable for state in states) for states in transition.enabling)
 
 
-def _pruned(module: Module, reachable: frozenset[State]) -> Module:
+def _pruned(module: MachineModule, reachable: frozenset[State]) -> MachineModule:
     own = tuple(
         replace(t, enabling=tuple(tuple(s for s in states if s in reachable) for states in t.enabling))
         for t in module.own

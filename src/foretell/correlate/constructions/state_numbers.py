@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from foretell.correlate.correlation_machine import Module, Span, State, States, Transition
+from foretell.correlate.correlation_machine import MachineModule, MachineTransition, State, States, StateSpan
 
 #: The transitions that a construction adds: by the span inside, and the success and the failure state.
-Added = Callable[[Span, State, State], Sequence[Transition]]
+Added = Callable[[StateSpan, State, State], Sequence[MachineTransition]]
 
 
 class Numbering:
@@ -29,24 +29,26 @@ class Numbering:
 def around(
     name: str,
     numbering: Numbering,
-    ranks: Sequence[Sequence[Module]],
+    ranks: Sequence[Sequence[MachineModule]],
     initial: States,
     added: Added,
-) -> Module:
+) -> MachineModule:
     """The modules of the parts, which were made just before, two new final states, and the transitions added."""
     parts = [part for rank in ranks for part in rank]
     first = min(part.span.states[0] for part in parts)
     first_counter = min(part.span.counters[0] for part in parts)
-    inside = Span((first, numbering.next_state), (first_counter, numbering.next_counter))
+    inside = StateSpan((first, numbering.next_state), (first_counter, numbering.next_counter))
     success, failure = numbering.state(), numbering.state()
     own = tuple(added(inside, success, failure))
-    span = Span((first, numbering.next_state), (first_counter, numbering.next_counter))
-    return Module(name, span, initial, tuple(map(tuple, ranks)), own, success, failure)
+    span = StateSpan((first, numbering.next_state), (first_counter, numbering.next_counter))
+    return MachineModule(name, span, initial, tuple(map(tuple, ranks)), own, success, failure)
 
 
-def initial_of(parts: Sequence[Module]) -> States:
+def initial_of(parts: Sequence[MachineModule]) -> States:
     return tuple(state for part in parts for state in part.initial)
 
 
-def internal(*enabling: Sequence[State], clears: Span, to: Sequence[State], token: str | None = None) -> Transition:
-    return Transition(tuple(map(tuple, enabling)), clears, tuple(to), token=token)
+def internal(
+    *enabling: Sequence[State], clears: StateSpan, to: Sequence[State], token: str | None = None
+) -> MachineTransition:
+    return MachineTransition(tuple(map(tuple, enabling)), clears, tuple(to), token=token)
