@@ -31,8 +31,10 @@ class GapFactor:
 
 @dataclass(frozen=True, slots=True)
 class EstimateDetail:
-    """`score` names how the probability was estimated; the probability is the product of the factors of `gaps`."""
+    """`score` names how the probability was estimated; the probability is the product of the factors of `gaps`. `times`
+    are those of the steps present."""
 
     score: str
     lost: tuple[LostStep, ...]
     gaps: tuple[GapFactor, ...]
+    times: tuple[tuple[str, int | float], ...] = ()
