@@ -59,14 +59,14 @@ class MatchTimes:
     def known(self) -> dict[str, tuple[int | float, ...]]:
         """The times of events, by step; of a repeated step often only those of its first or last event."""
         times: dict[str, set[int | float]] = {}
-        for step, time in self._told():
+        for step, time in self._reported():
             times.setdefault(step, set()).add(time)
         for step, time in self._at_ends():
             if len(times.get(step, ())) < len(self.names(step)):
                 times.setdefault(step, set()).add(time)
         return {step: tuple(sorted(found)) for step, found in times.items()}
 
-    def _told(self) -> Iterator[tuple[str, int | float]]:
+    def _reported(self) -> Iterator[tuple[str, int | float]]:
         """The times of the estimate, and of RETURN columns such as `t(x)`."""
         if self.notification.estimate is not None:
             yield from self.notification.estimate.times

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
+from foretell.arguments.validation import bad_argument
 from foretell.charts.estimates import EstimateCharts
 from foretell.charts.page import PageTable, Section, sections_page
 from foretell.display import counted
@@ -43,6 +44,8 @@ def estimate_page(notifications: Iterable[Notification], path: str | os.PathLike
     """Write an HTML page of the most probable estimates, and then of the first matches, with their charts. It opens
     without a network. The result of `ft.run` also tells windows, negated steps and thresholds; a list of notifications
     does not."""
+    if not isinstance(notifications, Iterable):
+        raise bad_argument("notifications", "the result of ft.run or a list of notifications", notifications)
     page = NotificationPage()
     if isinstance(notifications, Notifications):
         page.describe(notifications.statements)
@@ -89,9 +92,12 @@ class NotificationPage:
     def _relevant(self, part: Sequence[Notification]) -> Iterator[Notification]:
         """The notifications that may be on the page or change it; of matches no more than it has room for."""
         if isinstance(part, LazyNotifications):
-            for (subscription, kind), number in part.counts().items():
-                self._counts[kind] += number
-                wanted = min(number, self._room) if kind == _MATCH else number
+            counts = part.counts()
+            # Estimates come before what came later about them.
+            for name in sorted(counts, key=lambda name: name[1] != _ESTIMATE):
+                subscription, kind = name
+                self._counts[kind] += counts[name]
+                wanted = min(counts[name], self._room) if kind == _MATCH else counts[name]
                 yield from part.first(subscription, kind, wanted)
             return
         for notification in part:
@@ -140,10 +146,10 @@ class NotificationPage:
         """How many there are of each kind, and how many of them the page shows."""
         texts = []
         for kind, order in ((_ESTIMATE, "most probable"), (_MATCH, "first")):
-            total, here = self._counts[kind], sum(each.notification.kind == kind for each in shown)
+            total, count_shown = self._counts[kind], sum(each.notification.kind == kind for each in shown)
             number = counted(total, kind, "matches" if kind == _MATCH else "")
             if total:
-                texts.append(f"all of {number}" if here == total else f"the {here} {order} of {number}")
+                texts.append(f"all of {number}" if count_shown == total else f"the {count_shown} {order} of {number}")
         return f"The page shows {' and '.join(texts)}." if texts else "There are no estimates and no matches."
 
 

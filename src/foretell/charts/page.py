@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Protocol
@@ -120,7 +121,7 @@ def sections_page(title: str, introduction: str, table: PageTable, sections: Ite
 
 def _page(title: str, introduction: str, preface: str, sections: Sequence[Section]) -> str:
     specifications = {chart.slug: chart.specification() for section in sections for chart in section.charts}
-    library = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    library = _library()
     # Escaped, so that no text ends the script element.
     drawing = _DRAWING % json.dumps(specifications).replace("<", "\\u003c")
     return _PAGE.format(
@@ -133,6 +134,12 @@ def _page(title: str, introduction: str, preface: str, sections: Sequence[Sectio
         sections="\n".join(map(_section, sections)),
         drawing=drawing,
     )
+
+
+@cache
+def _library() -> str:
+    """The JavaScript that draws charts: putting it together takes seconds."""
+    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
 
 
 def _section(section: Section) -> str:

@@ -10,12 +10,14 @@ from math import floor, log10
 from foretell.display import short_times, without_equal_dates
 from foretell.events.types import EPOCH, Type
 
+_SECOND = 1_000_000
+
 #: The units of an axis, with their microseconds.
 _UNITS = (
-    ("days", 86_400_000_000),
-    ("hours", 3_600_000_000),
-    ("minutes", 60_000_000),
-    ("seconds", 1_000_000),
+    ("days", 86_400 * _SECOND),
+    ("hours", 3_600 * _SECOND),
+    ("minutes", 60 * _SECOND),
+    ("seconds", _SECOND),
     ("milliseconds", 1_000),
     ("microseconds", 1),
 )
@@ -48,7 +50,7 @@ class TimeScale:
     def over(cls, times: Collection[int | float], kind: Type, origin: int | float) -> TimeScale:
         """The axis that has all these times. `origin` is the beginning where it does not count from 0."""
         first, last = min(times), max(times)
-        least = _UNITS[3][1] if kind is Type.TIMESTAMP else 1
+        least = _SECOND if kind is Type.TIMESTAMP else 1
         span = last - first or least
         margin = _MARGIN * span if last > first else span / 2
         if kind is Type.TIMESTAMP:
@@ -79,7 +81,7 @@ class TimeScale:
             digits = 0 if step <= 0 else max(0, -floor(log10(step)))
             first, last = (f"{low:,}", f"{high:,}") if step <= 0 else (f"{low:,.{digits}f}", f"{high:,.{digits}f}")
             return first, last
-        whole = next((unit for _, unit in _UNITS[3:] if unit <= step), 1)
+        whole = next((unit for _, unit in _UNITS if unit <= min(step, _SECOND)), 1)
         moments = [EPOCH + timedelta(microseconds=round(time / whole) * whole) for time in (self.origin, low, high)]
         origin, *ends = short_times(moments)
         first, last = without_equal_dates([origin, origin], ends)
