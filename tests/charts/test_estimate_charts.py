@@ -42,7 +42,8 @@ def rows(found: Notification, rest: str = "", time: str = "INT") -> dict[str, Ti
 
 
 def chart_data(specification: dict[str, Any]) -> list[dict[str, Any]]:
-    return [row for values in specification["datasets"].values() for row in values]
+    own = specification.get("data", {"values": []})["values"]
+    return [*own, *(row for layer in specification.get("layer", ()) for row in chart_data(layer))]
 
 
 LOST_AND_NEGATED = "MATCH a ; b ; !w ; c WITHIN 12 hours LOSING 0.1 ABOVE 0.6"
@@ -212,7 +213,7 @@ def test_a_tiny_interval_has_a_mark() -> None:
     drawn = EstimateCharts("n1", found).timeline().specification()
     (ticks,) = (layer for layer in drawn["layer"] if layer["mark"]["type"] == "tick")
     assert ticks["mark"]["thickness"] == 2
-    assert [row["time"] for row in drawn["datasets"][ticks["data"]["name"]]] == pytest.approx([1 / 60, 1 / 60])
+    assert [row["time"] for row in chart_data(ticks)] == pytest.approx([1 / 60, 1 / 60])
 
 
 # ── waterfalls ──

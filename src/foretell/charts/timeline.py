@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
-import altair as alt
-
-from foretell.charts.theme import COLOURS, GREY, TEXT, WIDTH, VegaSpec, inline_data, themed
+from foretell.charts.theme import COLOURS, GREY, TEXT, WIDTH, VegaSpec, inline_data, layered
 from foretell.charts.time_scale import TimeScale
 from foretell.display import shortened
 
@@ -38,7 +35,7 @@ class RowKind(Enum):
     WINDOW = "window"
 
 
-_STYLES: Mapping[RowKind, Mapping[str, Any]] = {
+_STYLES: Mapping[RowKind, VegaSpec] = {
     RowKind.UNTIMED: {"size": 2, "color": COLOURS[0], "strokeDash": [2, 4]},
     # The outline shows an interval that is shorter than a pixel.
     RowKind.LOST: {"size": 12, "color": COLOURS[1], "strokeCap": "butt", "opacity": 0.7},
@@ -69,52 +66,46 @@ class Timeline:
 
     def specification(self) -> VegaSpec:
         layers = [self._labels(), *self._intervals(), *self._events()]
-        return themed(alt.layer(*layers).properties(width=WIDTH, height=ROW_HEIGHT * len(self.rows)))
+        return layered(layers, WIDTH, ROW_HEIGHT * len(self.rows))
 
-    def _encoded(self, rows: Sequence[Mapping[str, Any]], **more: Any) -> Any:
-        x = alt.X(
-            "time:Q",
-            title=self.scale.title,
-            scale=alt.Scale(domain=self.scale.domain, nice=False, zero=False),
-            axis=alt.Axis(tickCount=6, labelExpr="format(datum.value, ',~r')"),
-        )
-        y = alt.Y(
-            "name:N",
-            title=None,
-            scale=alt.Scale(domain=[row.name for row in self.rows]),
-            axis=alt.Axis(grid=False, labelLimit=NAME_WIDTH, labelPadding=10, domain=False, ticks=False),
-        )
-        return alt.Chart(inline_data([dict(row) for row in rows])).encode(x=x, y=y, **more)
+    def _layer(self, mark: VegaSpec, rows: Sequence[VegaSpec], **channels: VegaSpec) -> VegaSpec:
+        """Marks at the `time` and in the row `name` of each of these."""
+        x = {
+            "field": "time",
+            "type": "quantitative",
+            "title": self.scale.title,
+            "scale": {"domain": self.scale.domain, "nice": False, "zero": False},
+            "axis": {"tickCount": 6, "labelExpr": "format(datum.value, ',~r')"},
+        }
+        y = row_channel([row.name for row in self.rows])
+        return {"data": inline_data(rows), "mark": mark, "encoding": {"x": x, "y": y, **channels}}
 
-    def _events(self) -> Iterator[Any]:
+    def _events(self) -> Iterator[VegaSpec]:
         places = [
             {"name": row.name, "time": self.scale.place(time)}
             for row in self.rows
             if row.kind is RowKind.EVENTS
             for time in row.times
         ]
-        if places:
-            yield self._encoded(places).mark_point(filled=True, size=90, opacity=1, color=COLOURS[0])
+        yield self._layer({"type": "point", "filled": True, "size": 90, "opacity": 1, "color": COLOURS[0]}, places)
 
-    def _intervals(self) -> Iterator[Any]:
+    def _intervals(self) -> Iterator[VegaSpec]:
         for kind, style in _STYLES.items():
             places = [
                 {"name": row.name, "time": self._placed(min(row.times)), "until": self._placed(max(row.times))}
                 for row in self.rows
                 if row.kind is kind and row.times
             ]
-            if places:
-                yield self._encoded(places, x2=alt.X2("until:Q")).mark_rule(**style)
-        lost = [row for row in self.rows if row.kind is RowKind.LOST and row.times]
+            yield self._layer({"type": "rule", **style}, places, x2={"field": "until"})
+        lost = [row for row in self.rows if row.kind is RowKind.LOST]
         ends = [{"name": row.name, "time": self._placed(time)} for row in lost for time in row.times]
-        if ends:
-            yield self._encoded(ends).mark_tick(color=COLOURS[1], size=16, thickness=2)
+        yield self._layer({"type": "tick", "color": COLOURS[1], "size": 16, "thickness": 2}, ends)
 
     def _placed(self, time: int | float) -> float:
         """The number of a time on the axis, or of the end of the axis."""
         return self.scale.place(min(max(time, self.scale.low), self.scale.high))
 
-    def _labels(self) -> Any:
+    def _labels(self) -> VegaSpec:
         """Each above the middle of its mark, as far as it fits into the chart."""
         low, high = self.scale.domain
         places = []
@@ -123,5 +114,22 @@ class Timeline:
             half = len(text) * _CHARACTER / 2 / WIDTH
             shares = [self.scale.share(time) for time in row.times] or [0.5]
             share = min(1 - half, max(half, (min(shares) + max(shares)) / 2))
-            places.append({"name": row.name, "time": low + share * (high - low), "label": text})
-        return self._encoded(places, text="label:N").mark_text(dy=-LABEL_RISE, fontSize=FONT_SIZE, color=TEXT)
+            places.append({"name": row.name, "time": low + share * (high - low), "label": text, "whole": row.label})
+        return self._layer(
+            {"type": "text", "dy": -LABEL_RISE, "fontSize": FONT_SIZE, "color": TEXT},
+            places,
+            text={"field": "label"},
+            tooltip={"field": "whole"},
+        )
+
+
+def row_channel(names: Sequence[str], **axis: object) -> VegaSpec:
+    """The rows of a chart, with their names beside them."""
+    bare = {"grid": False, "labelLimit": NAME_WIDTH, "labelPadding": 10, "domain": False, "ticks": False}
+    return {
+        "field": "name",
+        "type": "nominal",
+        "title": None,
+        "scale": {"domain": list(names)},
+        "axis": {**bare, **axis},
+    }

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from operator import mul
-from typing import Any, Literal
+from typing import Any
 
-import altair as alt
-
-from foretell.charts.theme import COLOURS, GREY, TEXT, VegaSpec, inline_data, themed
-from foretell.charts.timeline import FONT_SIZE, LABEL_RISE, NAME_WIDTH, ROW_HEIGHT
+from foretell.charts.theme import COLOURS, GREY, TEXT, VegaSpec, inline_data, layered
+from foretell.charts.timeline import FONT_SIZE, LABEL_RISE, ROW_HEIGHT, row_channel
 
 #: Numbers are beside the bars, which leaves less room for these than on a page of their own.
 _WIDTH = 220
@@ -44,39 +42,38 @@ class Waterfall:
 
     def specification(self) -> VegaSpec:
         names = [*(factor.name for factor in self.factors), _TOTAL]
-        layers = [*self._bars(names), *self._threshold()]
-        return themed(alt.layer(*layers).properties(width=_WIDTH, height=ROW_HEIGHT * len(names)))
+        bars = {"data": inline_data(self._rows(names)), "layer": list(self._bars(names))}
+        return layered([bars, *self._threshold()], _WIDTH, ROW_HEIGHT * len(names))
 
-    def _bars(self, names: list[str]) -> Iterator[Any]:
-        y = alt.Y(
-            "name:N",
-            title=None,
-            scale=alt.Scale(domain=names),
-            axis=alt.Axis(
-                grid=False,
-                labelExpr=f"split(datum.label, '{_LINE_END}')",
-                labelLimit=NAME_WIDTH,
-                labelPadding=10,
-                domain=False,
-                ticks=False,
-            ),
-        )
-        x = alt.X(
-            "high:Q",
-            title="probability",
-            scale=alt.Scale(domain=[0, 1]),
-            axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], labelExpr="datum.value"),
-        )
-        base = alt.Chart(inline_data(self._rows(names))).encode(y=y, tooltip=["name:N", "label:N", "number:N"])
-        colour = alt.condition("datum.total", alt.value(COLOURS[0]), alt.value(COLOURS[1]))
-        yield base.mark_bar(height=12).encode(x=x, x2="low:Q", color=colour)
+    def _bars(self, names: list[str]) -> Iterator[VegaSpec]:
+        y = row_channel(names, labelExpr=f"split(datum.label, '{_LINE_END}')")
+        x = {
+            "field": "high",
+            "type": "quantitative",
+            "title": "probability",
+            "scale": {"domain": [0, 1]},
+            "axis": {"values": [0, 0.25, 0.5, 0.75, 1], "labelExpr": "datum.value"},
+        }
+        colour = {"condition": {"test": "datum.total", "value": COLOURS[0]}, "value": COLOURS[1]}
+        texts = {"type": "text", "align": "left", "fontSize": FONT_SIZE, "color": TEXT}
+        yield {
+            "mark": {"type": "bar", "height": 12},
+            "encoding": {"x": x, "x2": {"field": "low"}, "y": y, "color": colour},
+        }
         # A factor of 1 has no bar, but a place.
-        factors = base.transform_filter("!datum.total")
-        yield factors.mark_tick(size=16, thickness=2, color=COLOURS[1]).encode(x=alt.X("low:Q"))
-        texts = base.mark_text(align="left", baseline="middle", fontSize=FONT_SIZE, color=TEXT)
-        yield texts.encode(x=alt.value(_WIDTH + 8), text="number:N")
-        above = base.mark_text(align="left", dx=4, dy=-LABEL_RISE, limit=_WIDTH, fontSize=FONT_SIZE, color=TEXT)
-        yield above.encode(x=alt.value(0), text="label:N")
+        yield {
+            "transform": [{"filter": "!datum.total"}],
+            "mark": {"type": "tick", "size": 16, "thickness": 2, "color": COLOURS[1]},
+            "encoding": {"x": {**x, "field": "low"}, "y": y},
+        }
+        yield {
+            "mark": {**texts, "baseline": "middle"},
+            "encoding": {"x": {"value": _WIDTH + 8}, "y": y, "text": {"field": "number"}},
+        }
+        yield {
+            "mark": {**texts, "dx": 4, "dy": -LABEL_RISE, "limit": _WIDTH},
+            "encoding": {"x": {"value": 0}, "y": y, "text": {"field": "label"}, "tooltip": {"field": "label"}},
+        }
 
     def _rows(self, names: list[str]) -> list[dict[str, Any]]:
         left = list(accumulate((factor.factor for factor in self.factors), mul, initial=1.0))
@@ -88,12 +85,19 @@ class Waterfall:
         total = {"name": _TOTAL, "label": "", "low": 0.0, "high": self.probability, "number": number, "total": True}
         return [*rows, total]
 
-    def _threshold(self) -> Iterator[Any]:
+    def _threshold(self) -> Iterator[VegaSpec]:
         if self.threshold is None:
             return
-        base = alt.Chart(inline_data([{"at": self.threshold, "label": f"ABOVE {self.threshold:g}"}]))
-        at = alt.X("at:Q")
-        yield base.mark_rule(strokeDash=[4, 4], strokeWidth=1.5, color=GREY).encode(x=at)
-        align: Literal["left", "right"] = "right" if self.threshold > 1 / 2 else "left"
-        label = base.mark_text(align=align, baseline="bottom", dy=-4, fontSize=FONT_SIZE, color=TEXT)
-        yield label.encode(x=at, y=alt.value(0), text="label:N")
+        x = {"field": "at", "type": "quantitative"}
+        align = "right" if self.threshold > 1 / 2 else "left"
+        label = {"type": "text", "align": align, "baseline": "bottom", "dy": -4, "fontSize": FONT_SIZE, "color": TEXT}
+        yield {
+            "data": inline_data([{"at": self.threshold, "label": f"ABOVE {self.threshold:g}"}]),
+            "layer": [
+                {
+                    "mark": {"type": "rule", "strokeDash": [4, 4], "strokeWidth": 1.5, "color": GREY},
+                    "encoding": {"x": x},
+                },
+                {"mark": label, "encoding": {"x": x, "y": {"value": 0}, "text": {"field": "label"}}},
+            ],
+        }
