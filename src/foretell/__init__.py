@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from foretell.api.loss_estimation import estimate_loss
     from foretell.api.run import run
     from foretell.arguments.statements import load, parse
+    from foretell.charts.notification_page import estimate_page
     from foretell.engine import Engine
     from foretell.events.ingest.read_options import ReadOptions
     from foretell.events.notification import Notification
@@ -43,6 +44,7 @@ __all__ = [
     "backtest",
     "build",
     "estimate_loss",
+    "estimate_page",
     "load",
     "parse",
     "recalibrate",
@@ -68,6 +70,7 @@ _MODULES = {
     "Report": "foretell.forecast.evaluation.report",
     "backtest": "foretell.api.forecasting",
     "estimate_loss": "foretell.api.loss_estimation",
+    "estimate_page": "foretell.charts.notification_page",
     "load": "foretell.arguments.statements",
     "parse": "foretell.arguments.statements",
     "recalibrate": "foretell.api.forecasting",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -12,6 +12,12 @@ import pytest
 from foretell.charts.bars import BarChart
 from foretell.charts.curves import Axis, Curve, LineChart
 from foretell.charts.page import Chart, page, save, svg
+from foretell.charts.theme import dark_styles
+from foretell.charts.time_scale import TimeScale
+from foretell.charts.timeline import RowKind, Timeline, TimelineRow
+from foretell.charts.waterfall import Factor, Waterfall
+from foretell.events.types import Type
+from tests.charts.browser import OPTIONS, executable
 
 CURVES = LineChart(
     "lanes",
@@ -24,12 +30,23 @@ CURVES = LineChart(
 )
 BARS = BarChart("start", "Start", "Short bars are good.", "time", "s", (("import", 0.4), ("push", 0.002)))
 
+TIMELINE = Timeline(
+    "timeline",
+    "A match",
+    "",
+    TimeScale.over([1, 9], Type.INT, 1),
+    tuple(TimelineRow(kind.value, kind, "text", (1, 9)) for kind in RowKind),
+)
+WATERFALL = Waterfall("waterfall", "An estimate", "", (Factor("a → b", "lost c", 0.9),), 0.9, 0.5)
+
 
 @pytest.mark.parametrize(
     ("picture", "words"),
     [
         (CURVES, ["More lanes", "time per event", "level  x^0.0", "steep  x^1.1", "100µs", "1k"]),
         (BARS, ["Start", "import", "400ms", "2ms"]),
+        (TIMELINE, ["A match", "events", "lost", "window", "text", "time"]),
+        (WATERFALL, ["An estimate", "a → b", "lost c", "× 0.9", "ABOVE 0.5", "probability"]),
     ],
 )
 def test_svg_says_what_it_shows(picture: Chart, words: list[str]) -> None:
@@ -61,12 +78,17 @@ def test_names_do_not_end_the_script() -> None:
     assert page("T", "", [evil]).count("</script>") == page("T", "", [BARS]).count("</script>")
 
 
+@pytest.mark.parametrize("chart", [CURVES, BARS, TIMELINE, WATERFALL], ids=lambda chart: chart.slug)
+def test_every_colour_has_a_dark_one(chart: Chart) -> None:
+    colours = set(re.findall(r"#[0-9a-f]{6}", json.dumps(chart.specification())))
+    assert len(colours) > 3
+    rules = dark_styles()
+    assert [c for c in colours for part in ("fill", "stroke") if f'svg [{part}="{c}"] {{ {part}: #' not in rules] == []
+
+
 @pytest.mark.browser
 def test_a_browser_draws_the_page(tmp_path: Path) -> None:
-    browser = shutil.which("chromium") or shutil.which("google-chrome")
-    assert browser, "no chromium or google-chrome on the PATH"
     (tmp_path / "page.html").write_text(page("T", "", [CURVES, BARS]), encoding="utf-8")
     address = (tmp_path / "page.html").as_uri()
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=8000", "--dump-dom"]
-    done = subprocess.run([browser, *options, address], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([executable(), *OPTIONS, address], capture_output=True, text=True, timeout=120)
     assert done.stdout.count('class="marks"') == 2

@@ -61,6 +61,20 @@ def test_writes_files(folder: Path) -> None:
     assert (folder / "out.jsonl").read_text() == foretell(folder, *RUN).stdout
 
 
+def test_writes_a_page_beside_the_output(folder: Path) -> None:
+    plain = foretell(folder, *RUN).stdout
+    assert foretell(folder, *RUN, "--html", "page.html").stdout == plain
+    assert foretell(folder, *RUN, "--html", "page.html", "--output", "out.parquet").returncode == 0
+    assert pq.read_table(folder / "out.parquet")["events"].to_pylist() == [{"a": 0, "b": 1}]
+    assert "all of 1 match" in (folder / "page.html").read_text(encoding="utf-8")
+    done = foretell(folder, *RUN[:-1], "--html", "page.html", terminal=True)
+    assert "wrote page.html" in done.stderr
+    assert "m  1 match" in done.stdout
+    done = foretell(folder, *RUN, "--html", "none/page.html")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "cannot write 'none/page.html'" in done.stderr
+
+
 def test_sets_malformed_events_aside(folder: Path) -> None:
     (folder / "s.jsonl").write_text(EVENTS + '{"k": "a"}\nnot json\n{"time": "x", "k": 1}\n')
     done = foretell(folder, *RUN[:-1], "--quarantine", "bad.jsonl")

@@ -38,6 +38,10 @@ MEMORY = 1 << 30
 #: A fork runs so many cases: what caches keep of them does not count as the memory of a later one.
 CASES_OF_A_FORK = 2000
 
+#: A case that is the first to need a variant of a kernel compiles it, which is its cost but once: one that takes too
+#: long runs again without a limit but this one, and then as any other.
+COMPILING = 120.0
+
 #: Nothing of ours waits, so a process that says nothing for so long is stuck outside the processor, too.
 SILENCE = 600
 
@@ -87,7 +91,7 @@ def _work(module: str, count: int, first: int, most: int) -> None:
     # What is prepared is no garbage: Python would look through all of it again and again while cases run.
     gc.collect()
     gc.freeze()
-    stop, violations = first + count, 0
+    stop, violations, compiled = first + count, 0, -1
     # The number of the case that runs, and how many violations there were; both processes see it.
     shared = mmap.mmap(-1, 16)
     while first < stop and violations < most:
@@ -98,7 +102,9 @@ def _work(module: str, count: int, first: int, most: int) -> None:
                 _run_cases(cases, prepared, range(first, min(stop, first + CASES_OF_A_FORK)), shared, most)
             code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
             first, found = _number(shared, 0) + 1, _number(shared, 1)
-            if code:
+            if code == -signal.SIGPROF and compiled != first - 1 and _compiles(cases, prepared, first - 1, shared):
+                first = compiled = first - 1
+            elif code:
                 errors.seek(0)
                 said = errors.read()[-1500:].decode("utf-8", "replace")
                 _write(first - 1, f"!{_end(code)}\n{said}")
@@ -106,7 +112,22 @@ def _work(module: str, count: int, first: int, most: int) -> None:
         violations += found
 
 
-def _run_cases(cases: Any, prepared: Any, numbers: range, shared: mmap.mmap, most: int) -> None:
+def _compiles(cases: Any, prepared: Any, number: int, shared: mmap.mmap) -> bool:
+    """Run a case in a fork that keeps the kernels it compiles; False where it takes too long all the same."""
+    before = shared[:]
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(1, 2)
+        _run_cases(cases, prepared, range(number, number + 1), shared, 2, COMPILING)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    shared[:] = before
+    return code == 0
+
+
+def _run_cases(
+    cases: Any, prepared: Any, numbers: range, shared: mmap.mmap, most: int, seconds: float = SECONDS
+) -> None:
     """Run cases until `most` of them are violations, and end this process."""
     faulthandler.enable(2)
     size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
@@ -115,7 +136,7 @@ def _run_cases(cases: Any, prepared: Any, numbers: range, shared: mmap.mmap, mos
     for number in numbers:
         shared[:] = number.to_bytes(8, "little") + found.to_bytes(8, "little")
         # A kernel that does not end gives Python no chance to look at the time: the signal ends the process.
-        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
         try:
             outcome = cases.run(number, prepared)
         except BaseException:  # whatever it is, it is no refusal

@@ -74,6 +74,15 @@ def run_command(
             show_default=False,
         ),
     ] = [],
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            help="Write a page with charts of the most probable estimates and the first matches to this file.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
     quarantine: Annotated[
         Path | None,
         typer.Option(
@@ -125,7 +134,7 @@ def run_command(
         from foretell.cli.follow_command import FollowArguments, follow_inputs
 
         unused = {"--engine": engine not in (None, "spark"), "--until": until, "--strict": strict, "--flat": flat}
-        unused |= {"--only": bool(only)}
+        unused |= {"--only": bool(only), "--html": page is not None}
         for option in [name for name, value in unused.items() if value]:
             raise typer.BadParameter("leave it out: --follow does not use it", param_hint=option)
         arguments = FollowArguments(
@@ -157,6 +166,7 @@ def run_command(
         flat=flat,
         json=json,
         only=only or None,
+        page=page,
         quarantine=quarantine,
         limits=limit,
         quiet=quiet,

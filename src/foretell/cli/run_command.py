@@ -6,7 +6,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +26,11 @@ from foretell.cli.run_report import check_events, report, write_quarantine
 from foretell.display import counted
 from foretell.errors import ForetellWarning
 from foretell.events.atomic_files import check_writable
+from foretell.events.notification import Notification
+from foretell.language.checked import CheckedStatement
 from foretell.notify.files import FileOutput, JsonLinesOutput, OutputClosedError, standard_output, writing_to
 from foretell.notify.run_summary import RunSummary
+from foretell.notify.written_notifications import DescribedOutput, NotificationOutput
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class RunArguments:
     flat: bool
     json: bool
     only: Sequence[str] | None
+    page: Path | None
     quarantine: Path | None
     limits: Sequence[str]
     quiet: bool
@@ -52,8 +56,10 @@ def run_finite(arguments: RunArguments, given: InputArguments) -> None:
     if arguments.file.suffix == ".toml":
         raise typer.BadParameter(f"{arguments.file} is a pipeline file: add --follow", param_hint="FILE")
     output = _output(arguments)
-    if arguments.quarantine is not None:
-        check_writable(arguments.quarantine)
+    for file in (arguments.page, arguments.quarantine):
+        if file is not None:
+            check_writable(file)
+    page = None if arguments.page is None else _PageOutput(output)
     since = time.monotonic()
     program = load(arguments.file)
     given = given.with_names(program.sources)
@@ -81,17 +87,21 @@ def run_finite(arguments: RunArguments, given: InputArguments) -> None:
                 strict=arguments.strict,
                 only=arguments.only,
                 limits=limits_of(arguments.limits),
-                output=output,
+                output=page or output,
             )
             if arguments.quarantine is not None:
                 write_quarantine(notifications.bad, arguments.quarantine)
     except OutputClosedError:
         return  # nobody reads the rest
+    if page is not None and arguments.page is not None:
+        page.page.save(arguments.page)
     if isinstance(output, FirstNotifications):
         _print(output, notifications.summary, quiet=arguments.quiet)
     if not arguments.quiet:
         if arguments.output is not None:
             say(f"wrote {arguments.output} ({counted(len(notifications), 'row')})")
+        if arguments.page is not None:
+            say(f"wrote {arguments.page}")
         report(notifications, choice, time.monotonic() - since)
     check_events(notifications.summary)
 
@@ -103,6 +113,25 @@ def _output(arguments: RunArguments) -> FileOutput | FirstNotifications | JsonLi
     if is_terminal(sys.stdout) and not arguments.flat:
         return FirstNotifications()
     return JsonLinesOutput(standard_output(), flat=arguments.flat)
+
+
+class _PageOutput:
+    """An output that also shows the notifications on a page."""
+
+    def __init__(self, output: NotificationOutput) -> None:
+        from foretell.charts.notification_page import NotificationPage  # loads Altair
+
+        self._output, self.page = output, NotificationPage()
+
+    def describe(self, statements: Iterable[CheckedStatement]) -> None:
+        known = tuple(statements)
+        self.page.describe(known)
+        if isinstance(self._output, DescribedOutput):
+            self._output.describe(known)
+
+    def write(self, part: Sequence[Notification]) -> None:
+        self._output.write(part)
+        self.page.write(part)
 
 
 def _progress(output: object, *, on_spark: bool) -> AbstractContextManager[None]:

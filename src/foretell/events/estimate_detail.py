@@ -1,4 +1,4 @@
-"""What an estimate rests on: its lost steps, with when each probably happened, and the factor of each gap."""
+"""The grounds of an estimate: its lost steps, with when each probably happened, and the factor of each gap."""
 
 from __future__ import annotations
 
@@ -31,8 +31,10 @@ class GapFactor:
 
 @dataclass(frozen=True, slots=True)
 class EstimateDetail:
-    """`score` names how the probability was estimated; the probability is the product of the factors of `gaps`."""
+    """`score` names how the probability was estimated; the probability is the product of the factors of `gaps`. `times`
+    are those of the steps present."""
 
     score: str
     lost: tuple[LostStep, ...]
     gaps: tuple[GapFactor, ...]
+    times: tuple[tuple[str, int | float], ...] = ()

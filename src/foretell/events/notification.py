@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from foretell.display import View, Viewed, shortened
+from foretell.events.estimate_detail import EstimateDetail
 from foretell.events.types import EPOCH, Scalar, Type, format_time
 
 #: The columns, in the order of every sink.
@@ -59,6 +60,7 @@ class Notification(Viewed):
     bindings: Mapping[str, object]
     events: Mapping[str, EventNames]
     time_type: Type
+    estimate: EstimateDetail | None = None
 
     @property
     def started(self) -> datetime | int | float:
