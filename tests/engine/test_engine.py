@@ -63,9 +63,6 @@ def test_refused_batches() -> None:
     assert refused(lambda: engine.push("s", [{"time": 1, "k": 5}], strict=True))[0] == "bad-event"
     two = Engine("SUBSCRIBE m FROM s, r MATCH a;", time={"s": "t", "r": "t"})
     assert refused(lambda: two.push("s", [{"t": 1}]))[0] == "undeclared-stream"
-    correlated = Engine(PAIR + "CORRELATE both FROM s DO push('x'){a};")
-    message = "this engine does not run CORRELATE yet"
-    assert refused(lambda: correlated.push("s", EVENTS)) == ("not-in-engine", message)
 
 
 def test_streams_take_turns() -> None:

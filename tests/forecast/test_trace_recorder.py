@@ -22,7 +22,6 @@ from foretell.language.checked import CheckedSubscription
 from foretell.learn.trace import Trace
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.observe.observer import Observer, state_bits, steps_to_match
-from foretell.plan.lower.program import UnsupportedError
 from foretell.plan.match_plan import StatementPlan
 from foretell.plan.prefix_sharing import SharedNfa
 from tests.engine_pair import EnginePair
@@ -73,11 +72,7 @@ def both_of(trial: Case) -> EnginePair:
 def test_what_becomes_a_match_is_seen_before(trial: Case) -> None:
     """From the first event of a match to the last but one there is a partial match in its process."""
     both = both_of(trial)
-    try:
-        notified, traces = observe(both, [both.loaded])
-    except UnsupportedError:
-        assume(False)
-        raise
+    notified, traces = observe(both, [both.loaded])
     statements = {s.name: s for s in both.checked.statements if isinstance(s, CheckedSubscription)}
     for found in notified:
         checked, matches = statements[found.schema.name], found.matches
@@ -96,12 +91,8 @@ def test_what_becomes_a_match_is_seen_before(trial: Case) -> None:
 @given(cases(), st.lists(st.integers(0, 100), max_size=4))
 def test_it_does_not_hang_on_batches(trial: Case, cuts: list[int]) -> None:
     both = both_of(trial)
-    try:
-        _, whole = observe(both, [both.loaded])
-        _, cut = observe(both, both.cut_at(cuts))
-    except UnsupportedError:
-        assume(False)
-        raise
+    _, whole = observe(both, [both.loaded])
+    _, cut = observe(both, both.cut_at(cuts))
     for name, group in whole.items():
         if any(name in s.tree.streams or set(s.tree.streams) & set(whole) for s in both.checked.statements):
             continue  # derived events come in the order of the batches

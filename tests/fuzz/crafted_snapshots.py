@@ -44,6 +44,8 @@ STATEMENTS = (
     f"SUBSCRIBE m FROM s PER g MATCH !a {A} WITHIN 3 FORECAST WITHIN 3 ABOVE 0.1;",
     f"SUBSCRIBE m FROM s PER g MATCH a ; !b ; c {ABC} WITHIN 9 LOSING 0.2 ABOVE 0.05;",
     f"SUBSCRIBE m FROM s MATCH a ; b ; c {ABC} WITHIN 9 LOSING 0.2 OF b ABOVE 0.05;",
+    f"CORRELATE m FROM s PER g DO repeat{{push('x'){{sequential{{repeat(2){{a}}, accumulate{{b, c}}}}}}}} {ABC};",
+    f"CORRELATE m FROM s PER g DO repeat{{push('x'){{sequential{{repeat(999){{a}}, b}}}}}} {AB};",
 )
 
 #: The delays of the statements with LOSING.

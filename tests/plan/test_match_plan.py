@@ -5,14 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-import pytest
-
 from foretell import parse
 from foretell.events.types import Type
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.compile import GroupRecord, InputGroupRecord, PlanCompiler
 from foretell.plan.explain import Codes
-from foretell.plan.lower.program import UnsupportedError
 from foretell.plan.match_plan import AbsencePlan, MatchPlan, NfaGroupPlan
 from foretell.plan.persistent_map import PersistentMap
 
@@ -74,14 +71,6 @@ def test_one_compiled_nfa_serves_each_row_of_a_template() -> None:
 def test_an_absence_alone_has_no_nfa() -> None:
     plan = compiled(subscriptions("FROM ticks MATCH !a WITHIN 5"))
     assert isinstance(plan.input_of("s0").group_of("s0"), AbsencePlan)
-
-
-def test_statements_that_are_not_compiled_leave_the_plan_as_it_was() -> None:
-    first, losing = subscriptions("FROM ticks MATCH a , b", "FROM ticks MATCH a ; b LOSING 0.1 ABOVE 0.5")
-    plan = compiled([first])
-    with pytest.raises(UnsupportedError, match="LOSING"):
-        PlanCompiler(Codes()).extend(plan, [losing])
-    assert [s.name for s in plan.statements] == ["s0"]
 
 
 def test_a_plan_is_restored_with_the_numbers_it_had() -> None:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 import foretell as ft
 from foretell.machine.exec import batch_columns
 from foretell.machine.input.merged_stream import MergedStream
-from foretell.plan.lower.program import UnsupportedError
 from foretell.plan.nfa import automaton
 from foretell.plan.nfa.counters import PatternCounters
 from tests.engine_pair import EnginePair, comparable_rows
@@ -201,19 +200,3 @@ def test_counters_say_what_states_say_for_long(trial: Case, cuts: list[int]) -> 
 @given(cases(), st.lists(st.integers(0, 30), min_size=1, max_size=5))
 def test_batches_may_be_cut_anywhere_for_long(trial: Case, cuts: list[int]) -> None:
     _agrees_in_batches(trial, cuts)
-
-
-ROWS = [{"time": i, "kind": "ab"[i % 2], "v": i, "n": "x"} for i in range(6)]
-
-#: What the compiled engine does not run, by what it says of it. Whatever begins to run leaves this list.
-UNSUPPORTED = {
-    "CORRELATE": "CORRELATE m FROM s DO accumulate{a, b} DEFINE a AS v = 1, b AS v = 2;",
-}
-
-
-@pytest.mark.parametrize("form", UNSUPPORTED)
-def test_what_is_unsupported(form: str) -> None:
-    both = EnginePair(UNSUPPORTED[form], {"s": ROWS}, time={"s": "time"})
-    with pytest.raises(UnsupportedError) as caught:
-        both.embedded()
-    assert str(caught.value) == form

@@ -208,7 +208,6 @@ def test_a_partitioning_of_the_caller_is_refused(spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("text", "inputs", "code"),
     [
-        ("CORRELATE c FROM s DO push('x'){a} DEFINE a AS k = 1;", {"s": LONGS}, "not-in-engine"),
         ("SUBSCRIBE m FROM s MATCH a ; b ; c LOSING 0.1 ABOVE 0.5;", {"s": LONGS}, "no-delay"),
         ("SUBSCRIBE m FROM s, u MATCH a ; b;", {"s": LONGS, "u": LONGS}, "several-streams"),
         ("SUBSCRIBE m FROM s MATCH a;", {}, "undeclared-stream"),

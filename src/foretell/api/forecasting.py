@@ -32,7 +32,6 @@ from foretell.learn.horizon import Horizon
 from foretell.learn.model import Model, SubscriptionModel
 from foretell.learn.settings import Learning
 from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory
-from foretell.plan.lower.program import UnsupportedError
 
 if TYPE_CHECKING:
     from foretell.spark.batch.job import BatchJob
@@ -329,14 +328,7 @@ def run_observed(
     """
     history = read_history(program, inputs, time, read, tables, strict, period, later=later)
     checked = history.checked(program)
-    try:
-        start_runtime(checked, history.tables, observers=observers).process(history.batches, ends=True)
-    except UnsupportedError as error:
-        raise InputError(
-            "not-in-engine",
-            f"forecasts of {error} are not supported yet",
-            hint="put the other statements into a file of their own",
-        ) from None
+    start_runtime(checked, history.tables, observers=observers).process(history.batches, ends=True)
     guesses = tuple(note for batch in history.batches.values() for note in reading_notes(batch))
     return checked, guesses, misfit_summary(history.batches.values())
 

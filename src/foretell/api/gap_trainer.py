@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from foretell.engine.planning import start_counting
-from foretell.errors import InputError
 from foretell.language import tree
 from foretell.language.subscriptions import Subscriptions, of_program
 from foretell.learn.settings import Learning
-from foretell.plan.lower.program import UnsupportedError
 
 if TYPE_CHECKING:
     from foretell.api.forecasting import History
@@ -19,19 +17,11 @@ if TYPE_CHECKING:
 def trained_gaps(program: Subscriptions, history: History, settings: Learning) -> dict[str, Mapping[str, object]]:
     """The gaps of each statement with LOSING, as a model file has them."""
     program = only_losing(program)
-    try:
-        runtime, stages = start_counting(history.checked(program), history.tables, complete=settings.complete)
-    except UnsupportedError as error:
-        raise not_trained(error) from None
+    runtime, stages = start_counting(history.checked(program), history.tables, complete=settings.complete)
     batches = {name: batch for name, batch in history.batches.items() if name in program.sources}
     for _ in runtime.pieces(batches, None, ends=True):
         pass  # the stages have counted what the pieces would have
     return {stage.subscription.name: stage.learned() for stage in stages}
-
-
-def not_trained(error: UnsupportedError) -> InputError:
-    hint = "put the other statements into a file of their own"
-    return InputError("not-in-engine", f"LOSING over {error} cannot be trained yet", hint=hint)
 
 
 def only_losing(program: Subscriptions) -> Subscriptions:

@@ -357,26 +357,21 @@ def _run_embedded(
     from foretell.engine.planning import delays_of, start_runtime
     from foretell.notify.collected_notifications import collect
     from foretell.notify.piece_output import write_pieces
-    from foretell.plan.lower.program import UnsupportedError
 
     observers, notes = _forecasters(request)
-    try:
-        runtime = start_runtime(checked, request.tables, request.limits, observers, delays_of(delays))
-        pieces = runtime.pieces(batches, until, ends=True)
-        rows: Sequence[Notification]
-        if request.output is None:
-            rows = collect(pieces, runtime.ledger)
-        else:
-            _describe_output(request, checked.statements)
-            counts = write_pieces(pieces, runtime.ledger, request.output.to, request.only)
-            rows = WrittenNotifications(counts, request.output.name)
-        notes += runtime.ledger.take_warnings()
-        if until is None:
-            notes += waiting_notes(runtime.waiting_counts)
-        return rows, notes, runtime.lane_counts
-    except UnsupportedError as error:
-        message = f"the embedded engine does not run {error} yet"
-        raise InputError("not-in-engine", message, hint="use --engine reference") from None
+    runtime = start_runtime(checked, request.tables, request.limits, observers, delays_of(delays))
+    pieces = runtime.pieces(batches, until, ends=True)
+    rows: Sequence[Notification]
+    if request.output is None:
+        rows = collect(pieces, runtime.ledger)
+    else:
+        _describe_output(request, checked.statements)
+        counts = write_pieces(pieces, runtime.ledger, request.output.to, request.only)
+        rows = WrittenNotifications(counts, request.output.name)
+    notes += runtime.ledger.take_warnings()
+    if until is None:
+        notes += waiting_notes(runtime.waiting_counts)
+    return rows, notes, runtime.lane_counts
 
 
 def _forecasters(request: _RunRequest) -> tuple[ObserverFactory, tuple[str, ...]]:

@@ -118,6 +118,12 @@ def _spark(events: int | None = None, cluster: bool = False) -> Iterator[BenchRe
     yield from streaming.measure()
 
 
+def _correlate() -> Iterator[BenchResult]:
+    from foretell.bench.correlate import measure
+
+    return measure()
+
+
 BENCHES: Mapping[str, Callable[..., Iterator[BenchResult]]] = {
     "language": _language,
     "plan": _plan,
@@ -126,6 +132,7 @@ BENCHES: Mapping[str, Callable[..., Iterator[BenchResult]]] = {
     "command": _command,
     "spark": _spark,
     "recover": _recover,
+    "correlate": _correlate,
     "growth": _growth,
     "forecast": _forecast,
 }

@@ -30,7 +30,6 @@ from foretell.machine.matches.settled_results import SettledResults
 from foretell.machine.result_stage import ResultStage
 from foretell.machine.runtime import MatchRuntime
 from foretell.notify.collected_notifications import collect
-from foretell.plan.lower.program import UnsupportedError
 from foretell.plan.match_plan import MatchPlan
 from foretell.records import record
 
@@ -150,10 +149,7 @@ class Deployment:
         if self.pipeline is None:
             return
         table = statement.tree.table if isinstance(statement, CheckedSubscription) else None
-        try:
-            self.pipeline.add(statement, None if table is None else self.tables[table], self.settings.delays)
-        except UnsupportedError as error:
-            raise _not_in_engine(error) from None
+        self.pipeline.add(statement, None if table is None else self.tables[table], self.settings.delays)
 
     def remove(self, name: str) -> None:
         """Remove a statement, also one that `add` has refused halfway."""
@@ -243,11 +239,8 @@ class Deployment:
             checker = Checker(inputs.schemas)
             checked = CheckedProgram(checker.streams, self._check(checker), checker.ranks)
             tables = {name: table.template() for name, table in self.tables.items()}
-            try:
-                settings = self.settings
-                runtime = start_runtime(checked, tables, settings.limits, settings.forecasts(), settings.delays)
-            except UnsupportedError as error:
-                raise _not_in_engine(error) from None
+            settings = self.settings
+            runtime = start_runtime(checked, tables, settings.limits, settings.forecasts(), settings.delays)
             buffer = ReorderBuffer({name: inputs.lateness(name) for name in inputs.schemas})
             self.inputs, self.checker = inputs, checker
             self.pipeline = EventPipeline(buffer, runtime)
@@ -297,10 +290,6 @@ class Deployment:
             except ForetellError as error:
                 raise error.within(part.text, part.file) from None
         return tuple(checked)
-
-
-def _not_in_engine(error: UnsupportedError) -> InputError:
-    return InputError("not-in-engine", f"this engine does not run {error} yet")
 
 
 def _rechecked(checker: Checker, text: str) -> CheckedSubscription:

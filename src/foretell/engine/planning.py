@@ -42,7 +42,7 @@ def start_runtime(
     observers: ObserverFactory = NO_OBSERVERS,
     delays: Delays = no_delays,
 ) -> MatchRuntime:
-    """Compile the plan of a program, and a runtime for it. Raises UnsupportedError for what is not compiled."""
+    """Compile the plan of a program, and a runtime for it."""
     statements, stages = _with_hidden(program.statements, delays)
     return _started(replace(program, statements=statements), tables, limits, observers, stages)
 
@@ -54,7 +54,8 @@ def start_counting(
     from foretell.recover.gap_counter import counting  # loads SciPy, which takes a while
 
     statements, stages = counting(program.statements, complete=complete)
-    by_pattern = {stage.patterns[0]: stage for stage in stages if stage.patterns}
+    statements, tokens = _with_hidden(statements, no_delays)
+    by_pattern = tokens | {stage.patterns[0]: stage for stage in stages if stage.patterns}
     return _started(replace(program, statements=statements), tables, limits, NO_OBSERVERS, by_pattern), stages
 
 
@@ -74,7 +75,7 @@ def _started(
 def extend_runtime(
     runtime: MatchRuntime, statement: CheckedStatement, tables: Tables, delays: Delays = no_delays
 ) -> None:
-    """Compile one more statement, and run it from the next event on. One that is not compiled changes nothing."""
+    """Compile one more statement, and run it from the next event on."""
     compiler = PlanCompiler(runtime.strings.constant, runtime.observers, runtime.ledger.limits.edges)
     others = [other.name for other in runtime.plan.statements]
     statements, stages = _with_hidden([statement], delays, others=others)

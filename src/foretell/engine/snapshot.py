@@ -25,7 +25,6 @@ from foretell.language.subscriptions import Subscriptions
 from foretell.learn.model import Model
 from foretell.learn.settings import Learning
 from foretell.machine.exec.limits import Limits
-from foretell.plan.lower.program import UnsupportedError
 from foretell.records import record
 from foretell.storage.blob import pack, unpack
 from foretell.storage.recorded_values import UnfitValueError
@@ -99,7 +98,7 @@ def _restored(
             if layout < 3:
                 _refuse_other_states(registry)
             deployment.resume(state["work"], anew=request.model is not None)
-    except (ForetellError, UnsupportedError) as error:
+    except ForetellError as error:
         raise _unusable(str(error)) from None
     except UnfitValueError as error:
         raise _unusable(str(error)) from None

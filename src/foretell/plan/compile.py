@@ -10,9 +10,8 @@ from dataclasses import dataclass, field, replace
 
 from foretell.events.types import Type
 from foretell.garbage import collection_paused
-from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedStatement, CheckedSubscription
+from foretell.language.checked import CheckedProgram, CheckedStatement, CheckedSubscription
 from foretell.plan.lower import arrivals
-from foretell.plan.lower.program import UnsupportedError
 from foretell.plan.match_plan import (
     AbsencePlan,
     InputGroupPlan,
@@ -51,7 +50,7 @@ class PlanCompiler:
     edges: int = MOST_EDGES
 
     def compile(self, program: CheckedProgram, tables: TableTypes | None = None) -> MatchPlan:
-        """The plan of a program. A statement that the compiled engine does not run raises UnsupportedError."""
+        """The plan of a program, in which other statements run for CORRELATE and LOSING."""
         return self.extend(MatchPlan(program.ranks, {}), program.statements, tables)
 
     def extend(
@@ -61,14 +60,14 @@ class PlanCompiler:
         inputs: dict[InputPlan, _GroupBuilder] = {}
         with collection_paused():
             for statement in statements:
-                subscription = _compilable(statement)
-                table = subscription.tree.table
+                assert isinstance(statement, CheckedSubscription)
+                table = statement.tree.table
                 parameters = {} if table is None else (tables or {})[str(table)]
-                key = InputPlan.of(subscription)
+                key = InputPlan.of(statement)
                 if key not in inputs:
                     inputs[key] = _GroupBuilder(plan.inputs.get(key) or InputGroupPlan(key), self)
-                observed = self.policy.observes(subscription)
-                inputs[key].add(subscription, parameters, choose_strategy(subscription, parameters, observed=observed))
+                observed = self.policy.observes(statement)
+                inputs[key].add(statement, parameters, choose_strategy(statement, parameters, observed=observed))
         return replace(plan, inputs={**plan.inputs, **{key: group.plan() for key, group in inputs.items()}})
 
     def restore(
@@ -91,14 +90,6 @@ class PlanCompiler:
                 group.replay(record, checked, recheck, tables)
                 inputs[key] = group.plan()
         return MatchPlan(program.ranks, inputs)
-
-
-def _compilable(statement: CheckedStatement) -> CheckedSubscription:
-    if isinstance(statement, CheckedCorrelator):
-        raise UnsupportedError("CORRELATE")
-    if statement.tree.losing is not None:
-        raise UnsupportedError("LOSING")
-    return statement
 
 
 # ── what snapshots record ──

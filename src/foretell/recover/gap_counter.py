@@ -11,7 +11,6 @@ from foretell.events.delays.gap_counts import MOST_LOSS, GapCounts
 from foretell.language.checked import CheckedStatement, CheckedSubscription
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.result_stage import ResultStage
-from foretell.plan.lower.program import UnsupportedError
 from foretell.recover.gap_patterns import gap_patterns, learnable_operator
 from foretell.recover.gap_tally import GapTally, by_statement
 from foretell.storage.recorded_values import FAR
@@ -51,12 +50,13 @@ def counting(
     statements: Sequence[CheckedStatement], *, complete: bool
 ) -> tuple[tuple[CheckedStatement, ...], list[GapCountStage]]:
     """The statements with gap patterns in place of those with LOSING, and the stages that count. Raises
-    UnsupportedError where a statement reads estimates."""
+    InputError where a statement reads estimates."""
     kept = list[CheckedStatement]()
     stages = list[GapCountStage]()
     for statement in statements:
         if {s.subscription.name for s in stages} & set(map(str, statement.tree.streams)):
-            raise UnsupportedError("a statement that reads estimates")
+            message = f"LOSING over '{statement.name}', which reads estimates, cannot be trained yet"
+            raise InputError("not-in-engine", message, hint="put the other statements into a file of their own")
         if isinstance(statement, CheckedSubscription) and statement.tree.losing is not None:
             stages.append(GapCountStage(statement, complete=complete))
             kept += stages[-1].statements

@@ -32,10 +32,6 @@ if TYPE_CHECKING:
 EventExpression: TypeAlias = tree.Expression
 
 
-class UnsupportedError(Exception):
-    """A form that the compiled engine does not run."""
-
-
 @record
 class RunExpiry:
     """A run at `state` expires `amount` after the time in `slot`, or after it began (None)."""

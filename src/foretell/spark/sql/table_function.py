@@ -47,7 +47,6 @@ from foretell.language.subscriptions import parse as parse_text
 from foretell.machine.runtime import MatchRuntime
 from foretell.notify.arrow_encoder import encode_results
 from foretell.notify.typed_columns import TypedNotifications
-from foretell.plan.lower.program import UnsupportedError
 from foretell.plan.match_plan import attributes_read_by
 from foretell.plan.result_schema import result_schema
 from foretell.spark.arrow_schemas import schema_from_arrow
@@ -133,11 +132,7 @@ class TableFunction:
 
     def validate(self) -> None:
         """Raise an error if the statement cannot run as a table function."""
-        try:
-            self._runtime()
-        except UnsupportedError as error:
-            message = f"the engine on Spark does not run {error} yet"
-            raise InputError("not-in-engine", message, hint="use ft.run with engine='reference'") from None
+        self._runtime()
         if len(self._sources) != 1:
             message = (
                 f"'{self.name}' reads several streams ({', '.join(self._sources)}), and a function takes one table"

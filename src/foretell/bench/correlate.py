@@ -1,0 +1,102 @@
+"""`foretell bench correlate`: correlators over many lanes, by processor time.
+
+Two machines of about a hundred states: one whose table is small, and one that runs concurrently, since its parts are
+independent. Of each the public call, from Arrow to Arrow, and beside it the kernel alone over the same events.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from foretell.arrays import Ints
+from foretell.bench.result import BenchResult
+from foretell.correlate.running_machine import RunningMachine
+from foretell.engine import Engine
+from foretell.language import tree
+from foretell.language.parser import parse
+
+EVENTS, LANES = 1_000_000, 10_000
+RUNS = 3
+KINDS = "abcdefghijkl"
+
+_STREAM = "STREAM s (time INT, lane INT, kind STRING) TIME time;"
+
+#: An aircraft's displays: in each mode of operation other events belong together, and a watchdog starts a mode anew.
+_MODES = """
+in(a) do{repeat{do{push('navigation'){accumulate{sequential{b, c}, sequential{d, e}, f}}} unless{l}}}
+in(g) do{repeat{do{push('landing'){sequential{accumulate{b, d}, select{c, e}, h}}} unless{sequential{l, l}}}}
+in(i) do{repeat{persist(3){push('retry'){do{sequential{j, k}} unless{l}}}}}
+"""
+
+#: Twelve watches that have nothing to do with each other.
+_WATCHES = ", ".join(f"repeat{{push('{x}'){{sequential{{{x}, {y}, {x}}}}}}}" for x, y in zip(KINDS, KINDS[1:] + "a"))
+
+MACHINES = {"determinised": _MODES, "concurrent": f"parallel{{{_WATCHES}}}"}
+
+
+def measure() -> Iterator[BenchResult]:
+    events = _events()
+    for form, expression in MACHINES.items():
+        text = _statement(expression)
+        running = RunningMachine.of(_expression(text))
+        assert running.decision.value.value == form
+        size = f"{form}, {running.flat.machine.states} states"
+        kernel = _best(lambda r=running: _kernel(r, events))  # type: ignore[misc]
+        public = _best(lambda t=text: _public(t, events))  # type: ignore[misc]
+        yield _result(f"{size}: kernel", *kernel)
+        yield _result(f"{size}: public call", *public)
+
+
+def _result(case: str, seconds: float, tokens: int) -> BenchResult:
+    return BenchResult("correlate", case, EVENTS, seconds, EVENTS / seconds, tokens)
+
+
+def _best(measured: Callable[[], tuple[float, int]]) -> tuple[float, int]:
+    measured()  # kernels are compiled
+    return min(measured() for _ in range(RUNS))
+
+
+def _statement(expression: str) -> str:
+    define = ", ".join(f"{kind} AS kind = '{kind}'" for kind in KINDS if kind in _steps(expression))
+    return f"{_STREAM} CORRELATE m FROM s PER lane DO {expression} DEFINE {define};"
+
+
+def _steps(expression: str) -> tuple[str, ...]:
+    whole = _expression(f"CORRELATE m FROM s DO {expression};")
+    guards = [node.guard for node in whole.walk() if isinstance(node, tree.Mode)]
+    return (*(node.step for node in whole.walk() if isinstance(node, tree.On)), *guards)
+
+
+def _expression(text: str) -> tree.Correlation:
+    statement = parse(text).statements[-1]
+    assert isinstance(statement, tree.Correlator)
+    return statement.expression
+
+
+def _events() -> pa.Table:
+    chance = np.random.default_rng(1)
+    codes = chance.integers(0, len(KINDS), EVENTS).astype(np.int8)
+    kinds = pa.DictionaryArray.from_arrays(codes, pa.array([*KINDS]))
+    lanes = pa.array(chance.integers(0, LANES, EVENTS))
+    return pa.table({"time": pa.array(np.arange(EVENTS)), "lane": lanes, "kind": kinds})
+
+
+def _public(text: str, events: pa.Table) -> tuple[float, int]:
+    engine = Engine(text)
+    started = time.process_time()
+    found = engine.push("s", events).to_arrow().num_rows
+    return time.process_time() - started, found
+
+
+def _kernel(running: RunningMachine, events: pa.Table) -> tuple[float, int]:
+    kinds = events.column("kind").to_numpy()
+    satisfied = np.array([kinds == step for step in running.steps], np.uint8)
+    lanes: Ints = events.column("lane").to_numpy().astype(np.int64)
+    form = running.form()
+    started = time.process_time()
+    row, _ = form.run(lanes, satisfied, LANES)
+    return time.process_time() - started, len(row)
