@@ -225,6 +225,20 @@ def test_what_cannot_be_registered(spark: SparkSession, text: str, inputs: dict[
     assert caught.value.code == code, str(caught.value)
 
 
+def test_correlators(spark: SparkSession) -> None:
+    text = "STREAM s (k INT, g INT, time INT) TIME time; "
+    text += "CORRELATE pairs FROM s PER g DO repeat{push('both'){accumulate{a, b}}} DEFINE a AS k = 1, b AS k = 2;"
+    events = [{"k": 1 + n * 7 % 3, "g": n % 5, "time": n} for n in range(200)]
+    spark.createDataFrame(pa.Table.from_pylist(events)).createOrReplaceTempView("levers")
+    assert register(spark, text, {}) == ("pairs",)
+    found = spark.sql("SELECT key.g, end, bindings.token FROM pairs(TABLE(levers))").toArrow().to_pylist()
+    expected = [(n.key, n.end, n.bindings) for n in ft.run(text, {"s": events}, engine="reference")]
+    assert sorted((row["g"], row["end"], row["token"]) for row in found) == sorted(
+        ((key or {})["g"], end, bindings["token"]) for key, end, bindings in expected
+    )
+    assert len(found) > 50
+
+
 def test_lost_events(spark: SparkSession) -> None:
     events = estimate_events(200)
     spark.createDataFrame(pa.Table.from_pylist(events)).createOrReplaceTempView("reads")
