@@ -8,6 +8,7 @@ import pytest
 
 from foretell.cli.explain import show
 from foretell.correlate.explanation import ExplainedCorrelator, explain_correlator
+from foretell.language.check import check
 from foretell.language.checked import CheckedCorrelator
 from foretell.language.parser import parse
 
@@ -19,7 +20,7 @@ DEFINE a AS k = 'a', b AS k = 'b', c AS k = 'c';
 
 
 def explained(text: str) -> ExplainedCorrelator:
-    (statement,) = parse(text).checked().statements
+    (statement,) = check(parse(text)).statements
     assert isinstance(statement, CheckedCorrelator)
     return explain_correlator(statement)
 
