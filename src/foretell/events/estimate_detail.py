@@ -7,6 +7,9 @@ from dataclasses import dataclass
 #: The probability that a lost step happened within its interval.
 CONFIDENCE = 0.8
 
+#: The ends of an interval, as quantiles.
+INTERVAL_ENDS = (1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2
+
 
 @dataclass(frozen=True, slots=True)
 class LostStep:

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from foretell.display import View, Viewed, shortened
+from foretell.display import View, Viewed, shortened, short_times, without_equal_dates
+from foretell.events.estimate_detail import EstimateDetail
 from foretell.events.types import EPOCH, Scalar, Type, format_time
 
-#: The columns, in the order of every sink.
+#: The columns that every notification has, in the order of every sink.
 COLUMNS = (
     "subscription",
     "kind",
@@ -25,6 +26,9 @@ COLUMNS = (
     "events",
 )
 
+#: The column of what estimates rest on; it is the last one where a statement has LOSING.
+ESTIMATE = "estimate"
+
 #: The kind of a row that takes an estimate back.
 WITHDRAWN = "withdrawn"
 
@@ -37,7 +41,8 @@ class Notification(Viewed):
     """One notification. Values in key, bindings and events are plain JSON scalars, timestamps as ISO text.
 
     `time_type` is that of the subscription's streams. `start` and `end` are always numbers: where it is TIMESTAMP,
-    microseconds since 1970-01-01 UTC. `started` and `ended` are then datetimes.
+    microseconds since 1970-01-01 UTC. `started` and `ended` are then datetimes. `estimate` is what an estimate of a
+    statement with LOSING rests on.
 
     >>> import foretell as ft
     >>> ticks = [{"time": "2026-03-01T10:00:00", "price": 3}, {"time": "2026-03-01T10:00:05", "price": 5}]
@@ -59,6 +64,7 @@ class Notification(Viewed):
     bindings: Mapping[str, object]
     events: Mapping[str, EventNames]
     time_type: Type
+    estimate: EstimateDetail | None = None
 
     @property
     def started(self) -> datetime | int | float:
