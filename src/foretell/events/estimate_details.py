@@ -42,7 +42,8 @@ class EstimateDetails:
         present: Mapping[str, NDArray[Any]],
         unit: int,
     ) -> EstimateDetails:
-        """From what the gaps say; `order` is that of the pattern's steps. `present` has the times of the steps present, and delays are in `unit`s of theirs."""
+        """From what the gaps say; `order` is that of the pattern's steps. `present` has the times of the steps present,
+        and delays are in `unit`s of theirs."""
         count = len(next(iter(present.values())))
         found = {
             step: _moments(present[origin], estimate.distances[:, place] * unit, direction)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from foretell.display import View, Viewed, shortened, short_times, without_equal_dates
+from foretell.display import View, Viewed, shortened
 from foretell.events.estimate_detail import EstimateDetail
 from foretell.events.types import EPOCH, Scalar, Type, format_time
 

@@ -179,9 +179,7 @@ def _estimates(matcher: ReferenceMatcher, model: DelayModel) -> Iterator[Referen
         yield _matched(matcher, match)
     for withdrawal in withdrawn:
         result = _matched(matcher, withdrawal.match)
-        notification = replace(
-            result.notification, kind=WITHDRAWN, end=withdrawal.time, probability=0.0, estimate=None
-        )
+        notification = replace(result.notification, kind=WITHDRAWN, end=withdrawal.time, probability=0.0, estimate=None)
         yield replace(result, notification=notification, completed_by=withdrawal.key)
 
 

@@ -180,7 +180,9 @@ class GapCounts:
     def distances(self, step: str) -> list[tuple[float, float]] | None:
         """Distances from the event at which a gap begins, each with the share of steps that were seen first up to it;
         None where none was seen. For gaps to the edge of the window."""
-        seen = np.maximum.accumulate(sum((row for key, row in self.counts.items() if key[self.hidden.index(step)]), np.zeros(BINS)))
+        seen = np.maximum.accumulate(
+            sum((row for key, row in self.counts.items() if key[self.hidden.index(step)]), np.zeros(BINS))
+        )
         if not seen[-1] > _NOTHING:
             return None
         places = np.flatnonzero(np.diff(seen, prepend=0.0) > 0)
@@ -262,7 +264,9 @@ def _held_from_json(cells: Sequence[Sequence[float]]) -> Floats:
 
 def _places_from_json(cells: Sequence[Sequence[float]]) -> SeenPlaces:
     bins, places, weights = np.array(cells, np.float64).reshape(-1, 3).T
-    if not (_whole_below(bins, BINS) and _whole_below(places, PLACES) and ((weights >= 0) & (weights <= _MOST_GAPS)).all()):
+    if not (
+        _whole_below(bins, BINS) and _whole_below(places, PLACES) and ((weights >= 0) & (weights <= _MOST_GAPS)).all()
+    ):
         raise ValueError("events were seen outside of gaps")
     return SeenPlaces.of(bins.astype(np.int64), places.astype(np.int64), weights)
 

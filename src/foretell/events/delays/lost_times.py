@@ -7,6 +7,7 @@ lost steps and by no other (decision 0016).
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 
@@ -79,5 +80,5 @@ def lost_at_edge(hidden: HiddenSteps, other: HiddenSteps) -> LostSteps:
 def _lost(hidden: HiddenSteps, rest: Density, until: float) -> LostSteps:
     places = [0, *hidden.wanted_places]
     steps = [hidden.steps[place - 1] for place in places[1:]]
-    ways = tuple(hidden.way(start, end) for start, end in zip(places, places[1:], strict=False))
+    ways = tuple(hidden.way(start, end) for start, end in pairwise(places))
     return LostSteps(ways, tuple((step.low, step.high) for step in steps), rest, until)

@@ -98,4 +98,5 @@ def log_panels(log_f: LogFunction, owner: Ints, low: Floats, high: Floats) -> Fl
     largest = logs.max(axis=1, initial=-np.inf)
     with np.errstate(invalid="ignore", divide="ignore"):
         values = np.where(np.isneginf(logs), 0.0, np.exp(logs - largest[:, None]))
-        return np.log(half * (values @ _KRONROD)) + np.where(np.isneginf(largest), 0.0, largest)
+        logs = np.log(half * (values @ _KRONROD)) + np.where(np.isneginf(largest), 0.0, largest)
+    return np.asarray(logs, np.float64)

@@ -39,8 +39,8 @@ class _Parts:
 
 
 def quantiles(first: Density, rest: Density, lengths: Floats) -> Floats:
-    """For each length the quantiles INTERVAL_ENDS of the time with the density `first`, times that of `rest` for what is left of
-    the length; NaN where these permit no time.
+    """For each length the ends of the interval of the time with the density `first`, times that of `rest` for what is
+    left of the length; NaN where these permit no time.
 
     >>> decaying = Density(lambda t: -t, np.array([1.0, 3.0]))
     >>> quantiles(decaying, Density(np.zeros_like, np.empty(0)), np.array([100.0])).round(4).tolist()

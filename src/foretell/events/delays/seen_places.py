@@ -42,7 +42,8 @@ class SeenPlaces:
 
     def merged(self, other: SeenPlaces) -> SeenPlaces:
         cells, which = np.unique(np.concatenate([self.cells, other.cells]), return_inverse=True)
-        return SeenPlaces(cells, np.bincount(which, np.concatenate([self.weights, other.weights]), len(cells)))
+        weights = np.bincount(which, np.concatenate([self.weights, other.weights]), len(cells))
+        return SeenPlaces(cells, weights.astype(np.float64))
 
     def scaled(self, factor: float, least: float = 0.0) -> SeenPlaces:
         """With another weight; what weighs no more than the least is left out."""
@@ -51,8 +52,8 @@ class SeenPlaces:
         return SeenPlaces(self.cells[keep], weights[keep])
 
     def intervals(self, at: Floats, low: Floats, high: Floats, bins: int) -> Floats:
-        """For each gap the quantiles INTERVAL_ENDS of the place between `low` and `high`. `at` is the length among so many bins
-        of lengths."""
+        """For each gap the ends of the interval of the place between `low` and `high`. `at` is the length among so many
+        bins of lengths."""
         counts = np.bincount(self.cells, self.weights, bins * PLACES).reshape(bins, PLACES)
         near = np.einsum("lb,bp->lp", bells(at, self._by_length(bins), _ENOUGH), counts) + _ANYWHERE * np.diff(_EDGES)
         passed = np.concatenate([np.zeros((len(at), 1)), near.cumsum(axis=1)], axis=1)
@@ -77,4 +78,4 @@ NOWHERE = SeenPlaces(np.zeros(0, np.int64), np.zeros(0))
 def _within(passed: Floats, low: float, high: float) -> Floats:
     """The quantiles between two places, of what has passed up to each edge of the bins."""
     first, last = np.interp([low, high], _EDGES, passed)
-    return np.interp(first + np.array(INTERVAL_ENDS) * (last - first), passed, _EDGES)
+    return np.asarray(np.interp(first + np.array(INTERVAL_ENDS) * (last - first), passed, _EDGES), np.float64)

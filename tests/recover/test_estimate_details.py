@@ -1,0 +1,74 @@
+"""What estimates rest on: the engine tells what the reference evaluator does, however batches are cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+
+import foretell as ft
+from foretell.events.notification import Notification
+from tests.recover.estimate_programs import EstimateProgram, estimate_program, wide_program
+from tests.recover.test_estimates import push, run
+
+#: Times are as near, as a part of the longest gap.
+NEAR = 3e-4
+
+#: No gap of these programs is longer.
+LONGEST = 60.0
+
+
+def with_fractions(program: EstimateProgram) -> EstimateProgram:
+    """The program with times that are not rounded."""
+    return replace(program, stream=program.stream.replace("time INT", "time FLOAT"))
+
+
+def told(notifications: Iterable[Notification]) -> list[dict[str, Any]]:
+    """The estimates of each row, by what does not depend on rounding."""
+    rows = sorted(notifications, key=lambda n: (n.subscription, n.kind, n.end, str(n.id), str(n.events), str(n.key)))
+    return [{"kind": n.kind, "events": n.events, "estimate": n.estimate} for n in rows]
+
+
+def agree(mine: Sequence[dict[str, Any]], theirs: Sequence[dict[str, Any]]) -> int:
+    """How many estimates there are; both rows have the same."""
+    assert [(row["kind"], row["events"]) for row in mine] == [(row["kind"], row["events"]) for row in theirs]
+    count = 0
+    for own, other in zip((row["estimate"] for row in mine), (row["estimate"] for row in theirs), strict=True):
+        assert (own is None) == (other is None)
+        if own is None:
+            continue
+        count += 1
+        assert own.score == other.score
+        assert [lost.step for lost in own.lost] == [lost.step for lost in other.lost]
+        for a, b in zip(own.lost, other.lost, strict=True):
+            assert (a.low, a.high) == pytest.approx((b.low, b.high), abs=NEAR * LONGEST)
+        assert [(gap.after, gap.before) for gap in own.gaps] == [(gap.after, gap.before) for gap in other.gaps]
+        assert [gap.factor for gap in own.gaps] == pytest.approx([gap.factor for gap in other.gaps], abs=1e-4)
+    return count
+
+
+def compared(seeds: Iterable[int], most: int, made: Callable[[Random, int], EstimateProgram]) -> int:
+    count = 0
+    for seed in seeds:
+        program = with_fractions(made(Random(seed), most))
+        expected = told(run(program, "reference"))
+        assert agree(told(run(program, "embedded")), expected) == agree(told(push(program, Random(seed))), expected)
+        count += sum(row["estimate"] is not None for row in expected)
+    return count
+
+
+def test_random_programs() -> None:
+    assert compared([*range(12), 24, 52], 2, estimate_program) + compared([38], 3, estimate_program) > 10
+
+
+def test_wide_programs() -> None:
+    assert compared([*range(6), 13, 23, 27, 31], 3, wide_program) > 5
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(0)
+def test_programs_for_long() -> None:
+    assert compared(range(5_000, 5_300), 3, estimate_program) + compared(range(6_000, 6_300), 3, wide_program) > 500
