@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-import foretell as ft
 from foretell.events.notification import Notification
 from tests.recover.estimate_programs import EstimateProgram, estimate_program, wide_program
 from tests.recover.test_estimates import push, run

@@ -64,7 +64,7 @@ class EstimateScorer:
         return math.prod(s.probability.item() for s in scored), Score.INDEPENDENT if independent else score
 
     def detail(self, times: Mapping[str, int | float], span: int | float) -> EstimateDetails:
-        """What one estimate rests on. `times` and `span` are those of the statement's streams."""
+        """The details of one estimate. `times` and `span` are those of the statement's streams."""
         (before, after), between = self.gaps({step: at / self.unit for step, at in times.items()}, span / self.unit)
         score, estimates = self.losing.score, list[tuple[GapOutline, GapEstimate]]()
         for gap in between:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from foretell.events.types import Type
 from foretell.language.checked import CheckedCorrelator, CheckedStatement
 from foretell.language.printer import horizon_text
+from foretell.language.reduced_patterns import losable_steps
 from foretell.records import record
 
 
@@ -17,7 +18,8 @@ class ResultSchema:
     `repeated` has the steps that bind events, in the order of the pattern, and whether each repeats. `returns` and
     `variables` are the types of RETURN columns and of variables; `horizon` is that of forecasts, as text.
     `event_names` and `row_ids` are the types of the names of events and of the ids of a FOR EACH table, or of estimates
-    where matches may be `uncertain`.
+    where matches may be `uncertain`. `losable` are the steps that a statement with LOSING may take to be lost; None
+    without LOSING.
     """
 
     name: str
@@ -30,6 +32,7 @@ class ResultSchema:
     event_names: Type = Type.INT
     row_ids: Type = Type.NULL
     uncertain: bool = False
+    losable: tuple[str, ...] | None = None
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -52,4 +55,5 @@ def result_schema(checked: CheckedStatement) -> ResultSchema:
         event_names=checked.event_names,
         row_ids=checked.row_ids,
         uncertain=checked.uncertain,
+        losable=None if checked.tree.losing is None else tuple(losable_steps(checked)),
     )

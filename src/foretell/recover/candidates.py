@@ -157,15 +157,15 @@ class VariantMatches:
         )
         if kind == "match":
             certain, *estimates = split_by_certainty(result, self.hidden)
-            return [certain, *(self._told(e, candidates.versions) for e in estimates)]
+            return [certain, *(self._detailed(e, candidates.versions) for e in estimates)]
         likely, joint = candidates.likely, joint_probabilities(result)
         # A match over estimates is no more certain than they are.
         columns = EstimateColumns(likely if joint is None else likely * joint, kind, self.hidden)
         result = replace(result, estimates=columns)
-        return [result if kind == WITHDRAWN else self._told(result, candidates.versions)]
+        return [result if kind == WITHDRAWN else self._detailed(result, candidates.versions)]
 
-    def _told(self, result: ResultBatch, versions: ModelVersions | None) -> ResultBatch:
-        """The estimates with what they rest on, by the models that they were scored with."""
+    def _detailed(self, result: ResultBatch, versions: ModelVersions | None) -> ResultBatch:
+        """The estimates with their details, by the models that they were scored with."""
         matches, estimates = result.matches, result.estimates
         assert matches is not None
         assert estimates is not None

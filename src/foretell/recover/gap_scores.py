@@ -49,8 +49,8 @@ class GapScores:
         score = scorer.losing.score
         self._edges = _table(partial(_of_edges, before, after, score), before, after)
         self._between = [_table(partial(_of_gap, gap, score), gap) for gap in between]
-        self._told = [_ToldGap.of(partial(estimate_between, gap, score), gap) for gap in between]
-        self._told.append(_ToldGap.of(partial(estimate_at_edges, before, after, score), before, after))
+        self._details = [_GapDetails.of(partial(estimate_between, gap, score), gap) for gap in between]
+        self._details.append(_GapDetails.of(partial(estimate_at_edges, before, after, score), before, after))
         self.certain = not (before.losable or after.losable or any(gap.losable for gap in between))
 
     def probabilities(self, times: Floats) -> Floats:
@@ -75,13 +75,13 @@ class GapScores:
         return [*np.diff(times, axis=1).T, self._rooms(times)]
 
     def details(self, ends: NDArray[Any]) -> EstimateDetails:
-        """What estimates rest on; `ends` are the ends of their events in the streams' time."""
+        """The details of estimates; `ends` are the ends of their events in the streams' time."""
         scorer, columns = self._scorer, dict(zip(self._present, ends.T, strict=True))
         if not self._depends_on_length:
             every = np.arange(len(ends))
             return joined([(every == row, self._detail(ends[row].tolist())) for row in every.tolist()])
-        gaps = zip(self._told, (*self._between, self._edges), self._lengths(ends / scorer.unit), strict=True)
-        estimates = [(told.outline, told.estimates(score, length)) for told, score, length in gaps if told is not None]
+        gaps = zip(self._details, (*self._between, self._edges), self._lengths(ends / scorer.unit), strict=True)
+        estimates = [(gap.outline, gap.estimates(score, length)) for gap, score, length in gaps if gap is not None]
         return EstimateDetails.of(scorer.losing.score, scorer.subscription.positive, estimates, columns, scorer.unit)
 
     def _detail(self, ends: Sequence[int | float]) -> EstimateDetails:
@@ -152,17 +152,17 @@ def _table(exact: Callable[[Floats], Floats], *gaps: Gap) -> LengthTable:
     return LengthTable(exact, _TOLERANCE, is_smooth=_is_smooth(*gaps))
 
 
-class _ToldGap:
-    """What a gap tells besides its probability, by its length, for the matches that are reported."""
+class _GapDetails:
+    """The estimates of a gap by its length, for the matches that are reported."""
 
-    def __init__(self, told: GapOutline, exact: Callable[[Floats], GapEstimate], *, is_smooth: bool) -> None:
-        self.outline, self._exact, self._width = told, exact, len(told.lost)
+    def __init__(self, known: GapOutline, exact: Callable[[Floats], GapEstimate], *, is_smooth: bool) -> None:
+        self.outline, self._exact, self._width = known, exact, len(known.lost)
         self._rows = LengthTable(self._row, _TIME_TOLERANCE, is_smooth=is_smooth, shape=(1 + 2 * self._width,))
 
     @classmethod
-    def of(cls, exact: Callable[[Floats], GapEstimate], *gaps: Gap) -> _ToldGap | None:
-        told = outline(*gaps)
-        return None if told is None else cls(told, exact, is_smooth=_is_smooth(*gaps))
+    def of(cls, exact: Callable[[Floats], GapEstimate], *gaps: Gap) -> _GapDetails | None:
+        known = outline(*gaps)
+        return None if known is None else cls(known, exact, is_smooth=_is_smooth(*gaps))
 
     def estimates(self, score: LengthTable, lengths: Floats) -> GapEstimate:
         rows = self._rows(lengths)

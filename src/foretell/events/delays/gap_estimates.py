@@ -1,4 +1,4 @@
-"""What the gaps of matches say: the probability of each, and when the steps that it hides happened (decision 0016).
+"""The gaps of matches: the probability of each, and when the steps that it hides happened (decision 0016).
 
 The times rest on what the probability of the gap rests on: counts of a history, the delays between both its ends, or
 the delays regardless of its end.
@@ -34,8 +34,8 @@ class GapEstimate:
 
 @record
 class GapOutline:
-    """What is the same for all lengths: the steps at the ends of a gap, and its lost steps, each with the step present
-    from which its distance counts, in which direction."""
+    """The part that is the same for all lengths: the steps at the ends of a gap, and its lost steps, each with the step
+    present from which its distance counts, in which direction."""
 
     ends: GapEnds
     lost: tuple[tuple[str, str, int], ...]

@@ -87,7 +87,7 @@ class Gap:
 
     @property
     def counts(self) -> GapCounts | None:
-        """What a history has counted of such gaps."""
+        """The counts of a history of such gaps."""
         return self.model.gaps.get(self._ends)
 
     def _counts(self, place: PatternPlace) -> bool:
