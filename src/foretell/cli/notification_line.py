@@ -35,12 +35,12 @@ def notification_line(line: bytes, width: int) -> bytes:
 
 
 def _lost(estimate: object, start: Any) -> str:
-    """The lost steps of an estimate; Spark has its column as JSON text, which is not shown.
+    """The lost steps of an estimate.
 
     >>> _lost({"lost": {"y": {"low": "2026-03-01T10:30:20Z", "high": "2026-03-01T10:30:50Z"}}}, "2026-03-01T10:00:00Z")
     'y lost, 10:30:20 to 10:30:50'
     """
-    if not isinstance(estimate, dict) or not estimate["lost"]:
+    if not isinstance(estimate, dict):
         return ""
     kind = Type.TIMESTAMP if isinstance(start, str) else Type.FLOAT
     times = {step: [_number(interval[end]) for end in ("low", "high")] for step, interval in estimate["lost"].items()}
