@@ -50,10 +50,11 @@ class EstimateDetails:
             for outline, estimate in estimates
             for place, (step, origin, direction) in enumerate(outline.lost)
         }
-        lost = {step: found[step] for step in order if step in found}
+        lost = {str(step): found[step] for step in order if step in found}
         independent = np.any([np.zeros(count, np.bool_), *(e.independent for _, e in estimates)], axis=0)
         factors = np.array([e.probability for _, e in estimates]).reshape(-1, count).T
-        return cls(score, independent, lost, tuple(outline.ends for outline, _ in estimates), factors)
+        ends = [[None if end is None else str(end) for end in outline.ends] for outline, _ in estimates]
+        return cls(score, independent, lost, tuple((after, before) for after, before in ends), factors)
 
     def filter(self, keep: Any) -> EstimateDetails:
         lost = {step: times[keep] for step, times in self.lost.items()}
