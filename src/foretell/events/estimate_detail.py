@@ -1,4 +1,4 @@
-"""What an estimate rests on: its lost steps, with when each probably happened, and the factor of each gap."""
+"""The details of an estimate: its lost steps, with when each probably happened, and the factor of each gap."""
 
 from __future__ import annotations
 

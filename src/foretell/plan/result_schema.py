@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from foretell.events.types import Type
 from foretell.language.checked import CheckedCorrelator, CheckedStatement
+from foretell.language.loss_rates import losable_steps
 from foretell.language.printer import horizon_text
-from foretell.language.reduced_patterns import losable_steps
 from foretell.records import record
 
 

@@ -248,7 +248,7 @@ class GapCounts:
             possible = all(0 <= p <= MOST_LOSS for p in loss) and all(0 <= m <= MOST_EVENTS for k in counts for m in k)
             if not fits or not possible or not {*held, *places} <= set(hidden):
                 raise ValueError("its steps, losses and counts do not fit each other")
-        except (AssertionError, KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+        except (AssertionError, AttributeError, KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
             raise InputError("bad-model", f"the gap '{name}' of the model cannot be read: {error}") from None
         return cls(hidden, loss, counts, held, places)
 
