@@ -9,8 +9,15 @@ from typing import Any
 
 import pytest
 
+import foretell as ft
 from foretell.events.notification import Notification
-from tests.recover.estimate_programs import EstimateProgram, estimate_program, wide_program
+from tests.recover.estimate_programs import (
+    ESTIMATES,
+    EstimateProgram,
+    estimate_events,
+    estimate_program,
+    wide_program,
+)
 from tests.recover.test_estimates import push, run
 
 #: Times are as near, as a part of the longest gap.
@@ -65,6 +72,35 @@ def test_random_programs() -> None:
 
 def test_wide_programs() -> None:
     assert compared([*range(6), 13, 23, 27, 31], 3, wide_program) > 5
+
+
+TRAINED = ESTIMATES.replace("time INT", "time FLOAT").replace("!y", "y").replace("ABOVE 0.1", "ABOVE 0")
+
+
+def test_counts_of_a_history() -> None:
+    events = estimate_events(900)
+    model = ft.train(TRAINED, {"s": events[:600]})
+    given: dict[str, Any] = {"model": model, "learning": ft.Learning(online=False), "until": 4_000}
+    expected = told(ft.run(TRAINED, {"s": events[600:]}, engine="reference", **given))
+    assert agree(told(ft.run(TRAINED, {"s": events[600:]}, engine="embedded", **given)), expected) > 50
+
+
+def test_counts_that_are_learned_on_line() -> None:
+    """However the events are cut, and after snapshots: an estimate rests on the model as it was when it was made."""
+    events, learning = estimate_events(1_200), ft.Learning(half_life=500)
+    model = ft.train(TRAINED, {"s": events[:200]})
+    whole = ft.run(TRAINED, {"s": events[200:]}, engine="embedded", model=model, learning=learning)
+    engine, found, chance = ft.Engine(TRAINED, model=model, learning=learning), list[Notification](), Random(1)
+    first = 200
+    while first < len(events):
+        count = chance.choice([1, 7, 60])
+        found += engine.push("s", events[first : first + count])
+        first += count
+        if chance.random() < 0.2:
+            engine = ft.Engine.restore(None, engine.snapshot())
+    assert agree(told(found), told(whole)) > 100
+    fixed = ft.run(TRAINED, {"s": events[200:]}, engine="embedded", model=model, learning=ft.Learning(online=False))
+    assert [n.estimate for n in fixed] != [n.estimate for n in whole]
 
 
 @pytest.mark.soak
