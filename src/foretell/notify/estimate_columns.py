@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from foretell.arrays import Ints
 from foretell.events.arrow_interop import arrow_of, arrow_of_values
+from foretell.events.detail_columns import DetailColumns
 from foretell.events.estimate_detail import EstimateDetail, GapFactor, LostStep
-from foretell.events.estimate_details import EstimateDetails
 from foretell.events.ingest.raw_columns import ArrowArray, ArrowType
 from foretell.events.types import Type
 from foretell.notify.notification_values import column_type
@@ -29,7 +29,7 @@ def estimate_type(losable: Sequence[str], time: Type) -> ArrowType:
     return pa.struct([("score", pa.string()), ("lost", lost), ("gaps", pa.list_(gap))])
 
 
-def estimate_structs(details: EstimateDetails, rows: Ints | None, time: Type) -> ArrowArray:
+def estimate_structs(details: DetailColumns, rows: Ints | None, time: Type) -> ArrowArray:
     """The column of these rows, or of all; `lost` has the steps that these estimates lack."""
     own = details if rows is None else details.filter(rows)
     count, kind = len(own.independent), column_type(time)

@@ -9,7 +9,7 @@ import numpy as np
 
 from foretell.arrays import Flags, Floats, Ints
 from foretell.events.delays.delay_model import DelayModel
-from foretell.events.estimate_details import joined
+from foretell.events.detail_columns import joined
 from foretell.events.notification import WITHDRAWN
 from foretell.language.checked import CheckedSubscription
 from foretell.machine.matches.bound_events import BoundEvents

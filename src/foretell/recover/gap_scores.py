@@ -23,7 +23,7 @@ from foretell.events.delays.gap_estimates import (
 )
 from foretell.events.delays.pattern_gaps import Gap, edge_probability, gap_probability
 from foretell.events.delays.scores import Score
-from foretell.events.estimate_details import EstimateDetails, joined
+from foretell.events.detail_columns import DetailColumns, joined
 from foretell.language.estimate_scorer import ROUNDING, EstimateScorer
 from foretell.plan.strategy import CERTAINLY_LESS
 from foretell.recover.length_tables import LengthTable
@@ -74,7 +74,7 @@ class GapScores:
         """The lengths of the gaps between events, and what the window leaves."""
         return [*np.diff(times, axis=1).T, self._rooms(times)]
 
-    def details(self, ends: NDArray[Any]) -> EstimateDetails:
+    def details(self, ends: NDArray[Any]) -> DetailColumns:
         """The details of estimates; `ends` are the ends of their events in the streams' time."""
         scorer, columns = self._scorer, dict(zip(self._present, ends.T, strict=True))
         if not self._depends_on_length:
@@ -82,9 +82,9 @@ class GapScores:
             return joined([(every == row, self._detail(ends[row].tolist())) for row in every.tolist()])
         gaps = zip(self._details, (*self._between, self._edges), self._lengths(ends / scorer.unit), strict=True)
         estimates = [(gap.outline, gap.estimates(score, length)) for gap, score, length in gaps if gap is not None]
-        return EstimateDetails.of(scorer.losing.score, scorer.subscription.positive, estimates, columns, scorer.unit)
+        return DetailColumns.of(scorer.losing.score, scorer.subscription.positive, estimates, columns, scorer.unit)
 
-    def _detail(self, ends: Sequence[int | float]) -> EstimateDetails:
+    def _detail(self, ends: Sequence[int | float]) -> DetailColumns:
         return self._scorer.detail(dict(zip(self._present, ends, strict=True)), ends[-1] - ends[0])
 
     @property

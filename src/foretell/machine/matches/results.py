@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.arrays import Flags, Floats, Ints
-from foretell.events.estimate_details import EstimateDetails
+from foretell.events.detail_columns import DetailColumns
 from foretell.events.notification import Notification, estimate_id
 from foretell.events.types import Scalar, Type
 from foretell.filter.column import Column, concatenate_columns, no_nulls
@@ -43,7 +43,7 @@ class EstimateColumns:
     probability: Floats
     kind: str
     hidden: tuple[tuple[str, int], ...] = ()
-    details: EstimateDetails | None = None
+    details: DetailColumns | None = None
 
     def filter(self, keep: Flags) -> EstimateColumns:
         details = None if self.details is None else self.details.filter(keep)

@@ -23,7 +23,7 @@ _NEAR = 1e-6
 
 
 @record
-class EstimateDetails:
+class DetailColumns:
     """`independent` are the estimates that were scored so though `score` was asked for. `lost` has for each lost step
     the ends of its intervals, `factors` a column for each of the `gaps`."""
 
@@ -41,7 +41,7 @@ class EstimateDetails:
         estimates: Sequence[tuple[GapOutline, GapEstimate]],
         present: Mapping[str, NDArray[Any]],
         unit: int,
-    ) -> EstimateDetails:
+    ) -> DetailColumns:
         """From what the gaps say; `order` is that of the pattern's steps. `present` has the times of the steps present,
         and delays are in `unit`s of theirs."""
         count = len(next(iter(present.values())))
@@ -56,7 +56,7 @@ class EstimateDetails:
         ends = [[None if end is None else str(end) for end in outline.ends] for outline, _ in estimates]
         return cls(score, independent, lost, tuple((after, before) for after, before in ends), factors)
 
-    def filter(self, keep: Any) -> EstimateDetails:
+    def filter(self, keep: Any) -> DetailColumns:
         lost = {step: times[keep] for step, times in self.lost.items()}
         return replace(self, independent=self.independent[keep], lost=lost, factors=self.factors[keep])
 
@@ -71,7 +71,7 @@ class EstimateDetails:
         return EstimateDetail(self.filter(slice(row, row + 1)).scores[0], lost, gaps)
 
 
-def joined(parts: Sequence[tuple[Flags, EstimateDetails]]) -> EstimateDetails:
+def joined(parts: Sequence[tuple[Flags, DetailColumns]]) -> DetailColumns:
     """The details of parts of some estimates, each with the rows that it has."""
     order = np.argsort(np.concatenate([np.flatnonzero(rows) for rows, _ in parts]))
     details = [part for _, part in parts]
