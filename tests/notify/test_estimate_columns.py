@@ -166,3 +166,19 @@ def test_a_statement_that_reads_estimates_assumes_nothing_itself() -> None:
     again: list[Notification] = [n for n in found["again"] if n.kind == "estimate"]
     assert again
     assert {n.estimate for n in again} == {None}
+
+
+def test_rows_of_a_table_have_the_details_of_their_matches(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = LOSING.replace("SUBSCRIBE m FROM", "SUBSCRIBE m FOR EACH rows FROM").replace(
+        "a AS k = 'a', b", "a AS k = 'a' AND 1 <= :least, b", 1
+    )
+    tables = {"rows": [{"id": n, "least": n} for n in range(4)]}
+    given: dict[str, Any] = {"model": MODEL, "tables": tables, "engine": "embedded"}
+    plain = ft.run(text, {"s": events()}, **given)
+    monkeypatch.setattr(ordered_notifications, "MIN_COLUMNAR_ROWS", 0)
+    found = ft.run(text, {"s": events()}, **given)
+    assert isinstance(found.rows, LazyNotifications)
+    assert {n.id for n in found["m"] if n.estimate is not None} == {1, 2, 3}
+    assert list(found) == list(plain)
+    assert rows_of(found) == rows_of(plain)
+    assert found.to_arrow().equals(plain.to_arrow())

@@ -74,6 +74,23 @@ def test_wide_programs() -> None:
     assert compared([*range(6), 13, 23, 27, 31], 3, wide_program) > 5
 
 
+def test_estimates_among_the_events_of_a_match() -> None:
+    """Of the second statement one may be lost, too; a match that lacks nothing is as certain as its events."""
+    text = """STREAM s (time FLOAT, v INT) TIME time;
+    SUBSCRIBE first FROM s MATCH a ; b ; c DEFINE a AS v = 0, b AS v = 1, c AS v = 2 WITHIN 9
+    RETURN a.v AS v LOSING 0.3 OF b ABOVE 0.05;
+    SUBSCRIBE second FROM first MATCH x ; y ; z WITHIN 40 LOSING 0.2 OF y ABOVE 0.001;"""
+    exponential = {"distribution": "exponential", "mean": 3.0, "share": 0.7}
+    after = {"b": {"a": exponential}, "c": {"a": exponential, "b": exponential}}
+    again = {"y": {"x": exponential}, "z": {"x": exponential, "y": exponential}}
+    model = {"subscriptions": {"first": {"after": after}, "second": {"after": again}}}
+    events = [{"time": 2.0 * n, "v": v} for n, v in enumerate([0, 1, 2, 0, 2, 0, 1, 2, 0, 2])]
+    expected, found = (ft.run(text, {"s": events}, model=model, engine=e) for e in ("reference", "embedded"))
+    assert agree(told(found), told(expected)) > 5
+    assert any(n.estimate is not None and not n.estimate.lost for n in found["second"])
+    assert any(n.estimate is not None and n.estimate.lost for n in found["second"])
+
+
 TRAINED = ESTIMATES.replace("time INT", "time FLOAT").replace("!y", "y").replace("ABOVE 0.1", "ABOVE 0")
 
 

@@ -72,7 +72,7 @@ def check_coverage(text: str, world: str, instances: int, model: Any) -> dict[st
     if model is None:
         history = lossy(WORLDS[world](instances, rng), LOSS, rng, lossy_kinds)
         model = ft.train(text, {"reads": history}, learning=STATIC)
-    until = float(max(happened.column("time").to_pylist())) + WITHIN + 1
+    until = float(happened.column("time").to_numpy().max()) + WITHIN + 1
     seen = lossy(happened, LOSS, rng, lossy_kinds)
     hits = covered(happened, ft.run(text, {"reads": seen}, model=model, learning=STATIC, until=until))
     for step, own in hits.items():

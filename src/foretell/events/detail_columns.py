@@ -56,6 +56,11 @@ class DetailColumns:
         ends = [[None if end is None else str(end) for end in outline.ends] for outline, _ in estimates]
         return cls(score, independent, lost, tuple((after, before) for after, before in ends), factors)
 
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return 1 + 2 * len(self.lost) + len(self.gaps)
+
     def filter(self, keep: Any) -> DetailColumns:
         lost = {step: times[keep] for step, times in self.lost.items()}
         return replace(self, independent=self.independent[keep], lost=lost, factors=self.factors[keep])

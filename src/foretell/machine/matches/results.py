@@ -100,7 +100,8 @@ class ResultBatch:
     def nbytes(self) -> int:
         """About how much memory the results take, with the work on them."""
         slots = 0 if self.matches is None else self.matches.raw.slots.shape[1]
-        return _RESULT_BYTES * len(self) * (8 + slots + len(self.bindings))
+        details = None if self.estimates is None else self.estimates.details
+        return _RESULT_BYTES * len(self) * (8 + slots + len(self.bindings) + (0 if details is None else details.width))
 
     @property
     def notification_count(self) -> int:
