@@ -1,4 +1,4 @@
-"""The details of an estimate: its lost steps, with when each probably happened, and the factor of each gap."""
+"""The grounds of an estimate: its lost steps, with when each probably happened, and the factor of each gap."""
 
 from __future__ import annotations
 
