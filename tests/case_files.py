@@ -15,6 +15,10 @@ Streams are tables: a header, then a row an event; `-` is NULL, quotes hold a te
 
     subscription start..end step=event step=[event,event] step=- $binding=value per.attribute=value
                  [kind:estimate] [p~0.95] [id:row] [token=x]
+                 [score:independent] [lost.step~low..high] [gap.after.before~0.95]
+
+With one of the last three a line says all that an estimate rests on; its score is that of both ends unless it says
+another one, and `-` is the edge of the window. Times with a fraction are as near as 1e-3.
 
 Also: `tables.NAME` (as a stream), `until`, `model` (a table), and `error` (the code of the error expected instead).
 """
@@ -31,8 +35,9 @@ from unittest.mock import ANY
 
 import pytest
 
+from foretell.events.estimate_detail import EstimateDetail
 from foretell.events.notification import Notification
-from foretell.events.types import Scalar, Type, format_timestamp
+from foretell.events.types import Scalar, Type, format_timestamp, parse_timestamp
 
 FOLDER = Path(__file__).parent / "cases"
 
@@ -119,7 +124,9 @@ def _expected(line: str) -> dict[str, Any]:
         "probability": 1.0,
         "bindings": {},
         "events": {},
+        "estimate": None,
     }
+    detail: dict[str, Any] = {"score": "both ends", "lost": {}, "gaps": []}
     for item in rest:
         if item.startswith("kind:"):
             row["kind"] = item.removeprefix("kind:")
@@ -128,6 +135,11 @@ def _expected(line: str) -> dict[str, Any]:
         elif item.startswith("p~"):
             row["probability"] = pytest.approx(float(item.removeprefix("p~")), abs=1e-4)
             row["kind"] = "estimate"
+        elif item.startswith("score:"):
+            row["estimate"] = detail | {"score": item.removeprefix("score:")}
+        elif item.startswith(("lost.", "gap.")):
+            row["estimate"] = row["estimate"] or detail
+            _add_detail(row["estimate"], item)
         elif item.startswith("token="):
             row["bindings"], row["kind"] = {"token": item.removeprefix("token=")}, "token"
         elif item.startswith("$"):
@@ -143,7 +155,25 @@ def _expected(line: str) -> dict[str, Any]:
         row["id"] = ANY  # an estimate has an id of its own
     if row["kind"] == "withdrawn":
         row["probability"] = 0.0
+    if row["kind"] == "estimate" and row["estimate"] is None:
+        row["estimate"] = ANY
     return row
+
+
+def _add_detail(detail: dict[str, Any], item: str) -> None:
+    """Add when a lost step happened, or the factor of a gap."""
+    name, _, found = item.partition("~")
+    group, *steps = name.split(".")
+    if group == "lost":
+        detail["lost"][steps[0]] = [_near(_scalar(end)) for end in found.split("..")]
+    else:
+        detail["gaps"].append([*map(_scalar, steps), pytest.approx(float(found), abs=1e-4)])
+
+
+def _near(time: Scalar) -> Any:
+    if isinstance(time, str):
+        return pytest.approx(parse_timestamp(time), abs=1000)
+    return pytest.approx(time, abs=1e-3) if isinstance(time, float) else time
 
 
 def _approximate(value: Scalar) -> Any:
@@ -163,9 +193,18 @@ def rows(notifications: Iterable[Notification]) -> list[dict[str, Any]]:
             "probability": n.probability,
             "bindings": dict(n.bindings),
             "events": {step: list(e) if isinstance(e, list) else e for step, e in n.events.items()},
+            "estimate": None if n.estimate is None else _detail(n.estimate),
         }
         for n in notifications
     ]
+
+
+def _detail(detail: EstimateDetail) -> dict[str, Any]:
+    return {
+        "score": detail.score,
+        "lost": {lost.step: [lost.low, lost.high] for lost in detail.lost},
+        "gaps": [[gap.after, gap.before, gap.factor] for gap in detail.gaps],
+    }
 
 
 def _time(time: int | float, kind: Type) -> object:

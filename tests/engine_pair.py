@@ -93,6 +93,7 @@ def comparable_rows(notifications: Iterable[Notification]) -> list[tuple[Any, ..
             _exactly(n.bindings),
             _exactly(n.events),
             n.time_type,
+            n.estimate,
         )
         for n in notifications
     ]

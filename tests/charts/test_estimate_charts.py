@@ -55,7 +55,6 @@ LOST = notification(
         "both ends",
         (LostStep("b", NOON + 2 * MINUTE, NOON + 5 * MINUTE),),
         (GapFactor("a", "c", 0.7),),
-        (("a", NOON), ("c", NOON + 10 * MINUTE)),
     ),
     probability=0.7,
     time_type=Type.TIMESTAMP,
@@ -157,12 +156,10 @@ def test_the_time_without_a_negated_step(
 def test_the_window_of_lost_edges() -> None:
     """What was lost before `b` came at most a window before it, and what was lost after it at most one after it."""
     rest = "MATCH a ; b ; c WITHIN 100 LOSING 0.1 ABOVE 0.1"
-    both = EstimateDetail(
-        "both ends", (LostStep("a", 10, 18), LostStep("c", 22, 30)), (GapFactor("b", "b", 0.5),), (("b", 20),)
-    )
+    both = EstimateDetail("both ends", (LostStep("a", 10, 18), LostStep("c", 22, 30)), (GapFactor("b", "b", 0.5),))
     found = rows(notification({"a": None, "b": 1, "c": None}, 20, 120, both, probability=0.5), rest)
     assert found["WITHIN 100"].times == (-80, 120)
-    first = EstimateDetail("both ends", (LostStep("a", 10, 18),), (GapFactor(None, "b", 0.5),), (("b", 20), ("c", 40)))
+    first = EstimateDetail("both ends", (LostStep("a", 10, 18),), (GapFactor(None, "b", 0.5),))
     found = rows(notification({"a": None, "b": 1, "c": 2}, 20, 40, first, probability=0.5), rest)
     assert found["WITHIN 100"].times == (-60, 40)
 
@@ -207,7 +204,7 @@ def test_intervals_are_as_precise_as_they_are_long(low: float, high: float, kind
 def test_a_tiny_interval_has_a_mark() -> None:
     """The marks of its two ends, each two pixels wide, however long the axis is."""
     tiny = LostStep("b", NOON + MINUTE, NOON + MINUTE + 1)
-    detail = EstimateDetail("both ends", (tiny,), (), (("a", NOON), ("c", NOON + 600 * MINUTE)))
+    detail = EstimateDetail("both ends", (tiny,), ())
     events: dict[str, EventNames] = {"a": 0, "b": None, "c": 1}
     found = notification(events, NOON, NOON + 600 * MINUTE, detail, probability=0.5, time_type=Type.TIMESTAMP)
     drawn = EstimateCharts("n1", found).timeline().specification()

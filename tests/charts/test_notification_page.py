@@ -30,7 +30,7 @@ CERTAIN = STATEMENTS.replace("LOSING 0.1 ABOVE 0.3", "")
 
 
 def estimate(number: int, probability: float = 0.5, **more: object) -> Notification:
-    detail = EstimateDetail("both ends", (LostStep("x", 1, 3),), (GapFactor(None, "z", probability),), (("z", 5),))
+    detail = EstimateDetail("both ends", (LostStep("x", 1, 3),), (GapFactor(None, "z", probability),))
     found = Notification(
         "lost", "estimate", None, 5, 5, probability, None, f"id{number}",
         bindings={}, events={"x": None, "z": number}, time_type=Type.INT, estimate=detail,
@@ -92,7 +92,7 @@ def test_no_notifications() -> None:
 
 def test_texts_of_events_are_texts() -> None:
     events = {"x": None, EVIL: EVIL}
-    gaps = EstimateDetail("both ends", (LostStep("x", 1, 3),), (GapFactor("x", EVIL, 0.5),), ((EVIL, 5),))
+    gaps = EstimateDetail("both ends", (LostStep("x", 1, 3),), (GapFactor("x", EVIL, 0.5),))
     evil = estimate(1, subscription=EVIL, key={EVIL: EVIL}, bindings={EVIL: EVIL}, events=events, estimate=gaps)
     text = page_of(evil)
     assert text.count("</script>") == 2

@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 import foretell as ft
+from foretell.cli.notification_line import notification_line
 from foretell.cli.notification_table import FirstNotifications, NotificationGroup, print_tables
 from tests.command import foretell
 
@@ -141,3 +142,19 @@ def test_a_terminal_gets_tables_and_a_pipe_gets_lines(tmp_path: Path) -> None:
         '"events.a":0,"events.b":1}\n'
     )
     assert foretell(tmp_path, *command, "--output", "out.csv", terminal=True).stdout == ""
+
+
+def test_lost_steps_are_shown() -> None:
+    text = """SUBSCRIBE m FROM s PER id MATCH x ; y ; z DEFINE x AS k = 'x', y AS k = 'y', z AS k = 'z'
+    WITHIN 1 hour LOSING 0.5 OF y ABOVE 0.1;"""
+    exponential = {"distribution": "exponential", "mean": 60.0}
+    after = {"y": {"x": exponential | {"share": 0.5}}, "z": {"x": exponential, "y": exponential}}
+    events = [{"time": f"2026-03-01T10:{minute}:00", "id": "hat", "k": k} for minute, k in (("30", "x"), ("31", "z"))]
+    found = ft.run(text, {"s": events}, time={"s": "time"}, model={"subscriptions": {"m": {"after": after}}})
+    # Anywhere between the two, without a tenth of the minute on either side.
+    assert tables(found, 100)[1:] == [
+        "id   start             end    estimate          probability  lost                          x  y  z",
+        f"hat  2026-03-01 10:30  10:31  {found[0].id}        0.333  y lost, 10:30:06 to 10:30:54  0     1",
+    ]
+    (line,) = found.lines()
+    assert b"y lost, 10:30:06 to 10:30:54" in notification_line(line, 200)

@@ -96,6 +96,64 @@ class GenerativeModel:
             total *= mean
         return total, float(spread)
 
+    def shares(self, intervals: Mapping[str, tuple[float, float]], rng: np.random.Generator) -> list[Share]:
+        """How often lost steps happen before and after these intervals, where all wanted steps happen and no other."""
+        found = list[Share]()
+        present = [step for step in self.order if step in self.events]
+        for u, v in pairwise(present):
+            names = self.order[self.order.index(u) : self.order.index(v) + 1]
+            for times, weight in self._chains_between(u, v, rng):
+                found += self._shares_of(times, weight, names, self.events[u], 1.0, intervals)
+        for names, direction, times, weight in self._chains_at_edges(rng):
+            found += self._shares_of(times, weight, names, self.events[names[0]], direction, intervals)
+        return found
+
+    def _shares_of(
+        self,
+        times: Values,
+        weight: Values,
+        names: list[str],
+        origin: float,
+        direction: float,
+        intervals: Mapping[str, tuple[float, float]],
+    ) -> list[Share]:
+        found = list[Share]()
+        for number, name in enumerate(names[1 : len(times)], 1):
+            if name in intervals:
+                low, high = intervals[name]
+                at = origin + direction * times[number]
+                found += [Share.of(at < low, weight), Share.of(at > high, weight)]
+        return found
+
+    def _chains_between(self, u: str, v: str, rng: np.random.Generator) -> list[tuple[Values, Values]]:
+        """The times of the steps of wanted chains, and how much each chain counts."""
+        names = self.order[self.order.index(u) : self.order.index(v) + 1]
+        length, chain, found = self.events[v] - self.events[u], Chain.begun(len(names) - 1), []
+        for place, name in enumerate(names[:-1]):
+            delay = self.after[name, v]
+            density = np.where(chain.place == place, delay.law.pdf(length - chain.clock), 0.0)
+            weight = density * self._as_wanted(chain, names, self.events[u], 1.0)
+            if weight.any():
+                found.append((chain.times.copy(), weight))
+            chain.move(place, names[:-1], self.after, rng)
+        return found
+
+    def _chains_at_edges(self, rng: np.random.Generator) -> list[tuple[list[str], float, Values, Values]]:
+        present = [step for step in self.order if step in self.events]
+        first, last = present[0], present[-1]
+        room = self.within - (self.events[last] - self.events[first])
+        later = self.order[self.order.index(last) :]
+        earlier = self.order[: self.order.index(first) + 1][::-1]
+        forward = Chain.drawn(later, self.after, rng)
+        backward = Chain.drawn(earlier, {(v, u): delay for (u, v), delay in self.before.items()}, rng)
+        lost_after, lost_before = self._length(forward, later), self._length(backward, earlier)
+        left = room - lost_after - lost_before
+        weight = (left >= 0).astype(float)
+        # Of each chain what happens before the window is over that those at the other edge leave.
+        for chain, names, other, sign in ((forward, later, lost_before, 1.0), (backward, earlier, lost_after, -1.0)):
+            weight *= self._as_wanted(chain.until(room - other), names, self.events[names[0]], sign)
+        return [(later, 1.0, forward.times, weight), (earlier, -1.0, backward.times, weight)]
+
     def _between(self, u: str, v: str, rng: np.random.Generator) -> tuple[float, float] | None:
         names = self.order[self.order.index(u) : self.order.index(v) + 1]
         length = self.events[v] - self.events[u]
@@ -157,6 +215,19 @@ class GenerativeModel:
             at = origin + direction * chain.times[number]
             found &= happened & (at >= low) & (at <= high)
         return found
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share of weighted chains; NaN where few of them make up the weight."""
+
+    share: float
+    error: float
+
+    @classmethod
+    def of(cls, chosen: NDArray[np.bool_], weight: Values) -> Share:
+        found = quotient(weight * chosen, weight)
+        return cls(*(found or (float("nan"), float("nan"))))
 
 
 @dataclass

@@ -12,6 +12,7 @@ import pytest
 
 import foretell as ft
 from foretell.arguments.model import as_model, delay_models
+from foretell.events.estimate_detail import EstimateDetail
 from foretell.events.notification import Notification
 from foretell.language.checked import CheckedSubscription
 from foretell.recover.estimate_stage import EstimateStage
@@ -41,9 +42,17 @@ def rows(notifications: Iterable[Notification]) -> list[tuple[Any, ...]]:
             str(n.events),
             str(n.key),
             str(n.bindings),
+            _outline(n.estimate),
         )
         for n in notifications
     )
+
+
+def _outline(detail: EstimateDetail | None) -> str:
+    """What does not depend on rounding; `test_estimate_details` compares times and factors."""
+    if detail is None:
+        return ""
+    return f"{detail.score} {[lost.step for lost in detail.lost]} {[(gap.after, gap.before) for gap in detail.gaps]}"
 
 
 def run(program: EstimateProgram, engine: str) -> ft.Notifications:

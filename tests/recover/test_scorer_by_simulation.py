@@ -11,6 +11,7 @@ import pytest
 
 from foretell.events.delays.delay_model import DelayModel
 from foretell.events.delays.scores import Score
+from foretell.events.estimate_detail import CONFIDENCE
 from foretell.language.checked import CheckedSubscription
 from foretell.language.estimate_scorer import EstimateScorer
 from foretell.language.subscriptions import parse
@@ -81,6 +82,34 @@ def compared(seeds: Iterable[int]) -> int:
         assert found == pytest.approx(expected, abs=5 * error + ROUNDING), (seed, model)
         count += 1
     return count
+
+
+def intervals_compared(seeds: Iterable[int]) -> int:
+    """How many ends of intervals could be compared."""
+    count = 0
+    for seed in seeds:
+        model = drawn(Random(seed))
+        scorer = scorer_of(model)
+        span = max(model.events.values()) - min(model.events.values())
+        detail = scorer.detail(model.events, span)[0]
+        if detail.score != Score.BOTH_ENDS.value:
+            continue
+        intervals = {lost.step: (lost.low, lost.high) for lost in detail.lost}
+        for found in model.shares(intervals, np.random.default_rng(seed)):
+            if not np.isnan(found.share):
+                assert found.share == pytest.approx((1 - CONFIDENCE) / 2, abs=5 * found.error + ROUNDING), (seed, model)
+                count += 1
+    return count
+
+
+def test_intervals_of_random_models() -> None:
+    assert intervals_compared(range(12)) >= 10
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(0)
+def test_intervals_of_random_models_for_long() -> None:
+    assert intervals_compared(range(1_000, 2_000)) >= 500
 
 
 def test_random_models() -> None:

@@ -91,6 +91,30 @@ def test_estimates(spark: SparkSession) -> None:
     assert {row[1] for row in found} == {"match", "estimate", "withdrawn"}
 
 
+def test_a_frame_has_what_estimates_rest_on(spark: SparkSession) -> None:
+    """As a struct, and as JSON text."""
+    reads = spark.createDataFrame(pa.Table.from_pylist(estimate_events(400)))
+    expected = ft.run(ESTIMATES, {"s": estimate_events(400)}, model=ESTIMATE_MODEL, until=2_000, engine="embedded")
+    given: dict[str, Any] = {"model": ESTIMATE_MODEL, "until": 2_000}
+    structs = frame_of(ESTIMATES, {"s": reads}, **given)
+    names = ["kind", "id", "estimate"]
+    assert outlines(structs.toArrow().select(names)) == outlines(expected.to_arrow().select(names))
+    lost = structs.select("estimate.lost.x.low").toArrow()["low"]
+    assert 0 < lost.null_count < len(lost)
+    texts = frame_of(ESTIMATES, {"s": reads}, json=True, **given).toArrow()
+    assert texts.column_names[-1] == "estimate"
+    details = [json.loads(text) for text in texts["estimate"].to_pylist() if text is not None]
+    assert len(details) == sum(n.kind == "estimate" for n in expected)
+
+
+def outlines(table: pa.Table) -> list[str]:
+    """Estimates without what depends on rounding."""
+    return [
+        str([row["kind"], row["id"], row["estimate"] and (row["estimate"]["score"], row["estimate"]["lost"])])
+        for row in table.to_pylist()
+    ]
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("case", all_cases(), ids=lambda c: f"{c.file}: {c.name}")
 def test_every_case(spark: SparkSession, case: Case) -> None:

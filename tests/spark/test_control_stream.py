@@ -12,6 +12,8 @@ from pyspark.sql import SparkSession
 
 import foretell as ft
 from foretell.events.types import Type
+from foretell.plan.result_schema import result_schema
+from foretell.spark.notification_columns import notification_columns
 from foretell.spark.partitioning.shuffle_rows import CHANGES
 from foretell.spark.streaming.control_stream import MOST_TEXT, StatementChange, decode_changes
 from foretell.spark.streaming.query import follow, refused
@@ -50,6 +52,14 @@ def _changes(secret: Path) -> list[dict[str, Any]]:
         {"action": None},
         {},
     ]
+
+
+def test_the_column_of_estimates_is_there_for_what_may_come() -> None:
+    shapes = [
+        result_schema(statement) for statement in ft.parse(TEXT).checked({}, {"marks": {"k": Type.STRING}}).statements
+    ]
+    fixed, changing = (notification_columns(shapes, json=True, changing=may) for may in (False, True))
+    assert [*fixed.schema.names, "estimate"] == changing.schema.names
 
 
 @pytest.fixture

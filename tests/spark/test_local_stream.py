@@ -6,6 +6,7 @@ All cases run, cut into micro-batches at random and out of order by as much as L
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -86,8 +87,11 @@ class LocalStream:
         return rows
 
 
-def shown(row: Mapping[str, object]) -> str:
-    return repr([row[name] for name in COLUMNS])
+def shown(row: Mapping[str, Any]) -> str:
+    """What does not depend on rounding."""
+    detail = json.loads(row.get("estimate") or "{}")
+    outline = detail and (detail["score"], [*detail["lost"]], [(gap["after"], gap["before"]) for gap in detail["gaps"]])
+    return repr([*(row[name] for name in COLUMNS), outline])
 
 
 class EmptyCache(dict[tuple[str, int], tuple[bytes, ft.Engine]]):

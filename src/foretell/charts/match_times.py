@@ -67,9 +67,7 @@ class MatchTimes:
         return {step: tuple(sorted(found)) for step, found in times.items()}
 
     def _reported(self) -> Iterator[tuple[str, int | float]]:
-        """The times of the estimate, and of RETURN columns such as `t(x)`."""
-        if self.notification.estimate is not None:
-            yield from self.notification.estimate.times
+        """The times of RETURN columns such as `t(x)`."""
         for returned in () if self.statement is None else self.statement.tree.returns:
             match returned.expression:
                 case tree.TimeOf(event=tree.BoundEvent(step=step) | tree.FirstOf(step=step) | tree.LastOf(step=step)):
@@ -83,10 +81,17 @@ class MatchTimes:
         """The start is the time of the first event, the end that of the last one, unless it is that of the window."""
         if not self.bound or self.notification.start == self.notification.end:
             yield from ((step, self.notification.start) for step in self.bound)
-        elif self.statement is not None and _is_ordered(self.statement.pattern):
+        elif self._is_ordered:
             yield self.bound[0], self.notification.start
             if not self.ends_with_window:
                 yield self.bound[-1], self.notification.end
+
+    @property
+    def _is_ordered(self) -> bool:
+        """Whether the events come in the order of the steps, as those of estimates do."""
+        if self.notification.estimate is not None:
+            return True
+        return self.statement is not None and _is_ordered(self.statement.pattern)
 
     @cached_property
     def starts_before(self) -> bool:
@@ -98,6 +103,8 @@ class MatchTimes:
         """Whether the match ends when time has passed the window, and not with an event."""
         pattern = None if self.statement is None else self.statement.pattern
         awaits = isinstance(pattern, tree.Silence) or (isinstance(pattern, tree.Sequence) and bool(pattern.absent))
+        gaps = () if self.notification.estimate is None else self.notification.estimate.gaps
+        awaits = awaits or any(gap.before is None for gap in gaps)
         return awaits or any(step in self.lost for step in tuple(self.notification.events)[-1:])
 
     @cached_property

@@ -7,7 +7,9 @@ from typing import Any
 import msgspec
 
 from foretell.display import shortened
-from foretell.events.notification import pairs_text
+from foretell.events.estimate_detail import LostStep
+from foretell.events.notification import ESTIMATE, lost_text, pairs_text
+from foretell.events.types import Type, parse_timestamp
 
 
 def notification_line(line: bytes, width: int) -> bytes:
@@ -27,8 +29,26 @@ def notification_line(line: bytes, width: int) -> bytes:
         f"within {row['horizon']}" if row.get("horizon") is not None else "",
         f"id={row['id']}" if row.get("id") is not None else "",
         *(pairs_text(pairs) if isinstance(pairs, dict) else str(pairs or "") for pairs in details),
+        _lost(row.get(ESTIMATE), row.get("start")),
     ]
     return f"{shortened(_printable('  '.join(part for part in parts if part)), width)}\n".encode()
+
+
+def _lost(estimate: object, start: Any) -> str:
+    """The lost steps of an estimate.
+
+    >>> _lost({"lost": {"y": {"low": "2026-03-01T10:30:20Z", "high": "2026-03-01T10:30:50Z"}}}, "2026-03-01T10:00:00Z")
+    'y lost, 10:30:20 to 10:30:50'
+    """
+    if not isinstance(estimate, dict):
+        return ""
+    kind = Type.TIMESTAMP if isinstance(start, str) else Type.FLOAT
+    times = {step: [_number(interval[end]) for end in ("low", "high")] for step, interval in estimate["lost"].items()}
+    return lost_text([LostStep(step, low, high) for step, (low, high) in times.items()], _number(start), kind)
+
+
+def _number(time: Any) -> int | float:
+    return parse_timestamp(time) if isinstance(time, str) else time
 
 
 def _printable(text: str) -> str:

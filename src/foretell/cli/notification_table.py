@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from foretell.display import short_times, without_equal_dates
-from foretell.events.notification import Notification
+from foretell.events.notification import ESTIMATE, Notification
 from foretell.notify.lazy_notifications import LazyNotifications
 from foretell.notify.run_summary import counted_kind, counts_by_kind
 
@@ -186,6 +186,9 @@ def _columns(group: NotificationGroup) -> list[TableColumn]:
         columns.append(TableColumn("probability", [f"{row.probability:.3f}" for row in rows], numeric=True))
     if any(row.horizon is not None for row in rows):
         columns.append(TableColumn("within", [_horizon(row.horizon) for row in rows], fixed=True))
+    lost = [row.cells.get(ESTIMATE, "") for row in rows]
+    if any(lost):
+        columns.append(TableColumn("lost", lost))
     bindings = _value_columns([row.bindings for row in rows])
     return columns + (bindings or _value_columns([row.events for row in rows]))
 

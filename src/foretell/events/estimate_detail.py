@@ -7,6 +7,9 @@ from dataclasses import dataclass
 #: The probability that a lost step happened within its interval.
 CONFIDENCE = 0.8
 
+#: The ends of an interval, as quantiles.
+INTERVAL_ENDS = (1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2
+
 
 @dataclass(frozen=True, slots=True)
 class LostStep:
@@ -31,10 +34,8 @@ class GapFactor:
 
 @dataclass(frozen=True, slots=True)
 class EstimateDetail:
-    """`score` names how the probability was estimated; the probability is the product of the factors of `gaps`. `times`
-    are those of the steps present."""
+    """`score` names how the probability was estimated; the probability is the product of the factors of `gaps`."""
 
     score: str
     lost: tuple[LostStep, ...]
     gaps: tuple[GapFactor, ...]
-    times: tuple[tuple[str, int | float], ...] = ()

@@ -11,6 +11,13 @@ import numpy as np
 
 from foretell.arrays import Flags, Floats
 from foretell.events.delays.delay_model import DelayModel
+from foretell.events.delays.gap_estimates import (
+    GapEstimate,
+    GapOutline,
+    estimate_at_edges,
+    estimate_between,
+    outline,
+)
 from foretell.events.delays.pattern_gaps import (
     Gap,
     PatternPlace,
@@ -20,6 +27,7 @@ from foretell.events.delays.pattern_gaps import (
     possible_gaps,
 )
 from foretell.events.delays.scores import Score
+from foretell.events.detail_columns import DetailColumns
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
@@ -54,6 +62,18 @@ class EstimateScorer:
         scored += [gap_probability(gap, score, np.array([gap.length])) for gap in between]
         independent = any(s.independent.any() for s in scored)
         return math.prod(s.probability.item() for s in scored), Score.INDEPENDENT if independent else score
+
+    def detail(self, times: Mapping[str, int | float], span: int | float) -> DetailColumns:
+        """The details of one estimate. `times` and `span` are those of the statement's streams."""
+        (before, after), between = self.gaps({step: at / self.unit for step, at in times.items()}, span / self.unit)
+        score, estimates = self.losing.score, list[tuple[GapOutline, GapEstimate]]()
+        for gap in between:
+            if (known := outline(gap)) is not None:
+                estimates.append((known, estimate_between(gap, score, np.array([gap.length]))))
+        if (known := outline(before, after)) is not None:
+            estimates.append((known, estimate_at_edges(before, after, score, np.array([before.length]))))
+        present = {step: np.array([at]) for step, at in times.items()}
+        return DetailColumns.of(score, self.subscription.positive, estimates, present, self.unit)
 
     def gaps(self, times: Mapping[str, float], span: float) -> tuple[tuple[Gap, Gap], list[Gap]]:
         """The gaps at the edges, and those between events present."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from foretell.errors import refuse, suggestion
 from foretell.language import tree
-from foretell.language.checked import CheckedStep
+from foretell.language.checked import CheckedStep, CheckedSubscription
 from foretell.language.tree import place_of
 
 Losses = Mapping[str, tuple[tree.Loss, ...]]
@@ -44,6 +44,14 @@ def loss_rates(subscription: tree.Subscription, steps: Mapping[str, CheckedStep]
         refuse("losing-many", f"LOSING cannot be used with {len(losable)} steps that may be lost", losing.place, hint)
     rates |= dict.fromkeys(passed_over(subscription.pattern), _of_any_event(everywhere, subscription.streams, losses))
     return rates
+
+
+def losable_steps(subscription: CheckedSubscription) -> list[str]:
+    """The steps that an estimate may assume to be lost: the first and the last one only with a window, in which they
+    would have come."""
+    positive = subscription.positive
+    edges = {positive[0], positive[-1]} if subscription.within is None else set[str]()
+    return [name for name in positive if subscription.loss[name] > 0 and name not in edges]
 
 
 def passed_over(pattern: tree.Pattern) -> Iterator[str]:

@@ -9,7 +9,7 @@ from itertools import combinations, pairwise
 from foretell.events.delays.pattern_gaps import PatternPlace
 from foretell.language import tree
 from foretell.language.checked import CheckedStep, CheckedSubscription
-from foretell.language.loss_rates import not_passed_over
+from foretell.language.loss_rates import losable_steps, not_passed_over
 from foretell.records import record
 
 
@@ -39,14 +39,6 @@ def pattern_parts(subscription: CheckedSubscription) -> tuple[tree.SequencePart,
 def step_name(part: tree.SequencePart) -> str:
     assert isinstance(part.pattern, tree.Step)
     return part.pattern.name
-
-
-def losable_steps(subscription: CheckedSubscription) -> list[str]:
-    """The steps that an estimate may assume to be lost: the first and the last one only with a window, in which they
-    would have come."""
-    positive = subscription.positive
-    edges = {positive[0], positive[-1]} if subscription.within is None else set[str]()
-    return [name for name in positive if subscription.loss[name] > 0 and name not in edges]
 
 
 def lost_sets(subscription: CheckedSubscription) -> Iterator[frozenset[str]]:

@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 from foretell.arrays import Flags, Ints, distinct
 from foretell.events.arrow_interop import arrow_of, arrow_of_values
 from foretell.events.ingest.raw_columns import ArrowArray, ArrowType
+from foretell.events.notification import ESTIMATE
 from foretell.events.types import Type
 from foretell.filter.column import Column, may_be_null
 from foretell.filter.string_dictionary import Texts
 from foretell.machine.input.event_buffer import EventBuffer
 from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.results import ResultBatch
+from foretell.notify.estimate_columns import estimate_structs
 from foretell.notify.estimate_ids import estimate_ids
 from foretell.notify.match_rows import MatchRows
 from foretell.notify.notification_batch import NotificationBatch
@@ -68,6 +70,8 @@ class _Encoder:
         names = _EventNames(results.matches, shape.event_names)
         if shape.repeated and (results.matches is not None or forecasts is not None):
             columns["events"] = _structs({str(s): self._step(n, s, names) for n, s in enumerate(shape.steps)})
+        if results.estimates is not None and results.estimates.details is not None:
+            columns[ESTIMATE] = estimate_structs(results.estimates.details, self._match, shape.time)
         batch = pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
         return NotificationBatch(shape, results.kind, batch, None if forecasts is None else forecasts.horizon, rows)
 

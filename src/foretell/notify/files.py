@@ -64,7 +64,7 @@ class FileOutput:
     def __init__(self, path: str | os.PathLike[str], *, flat: bool = False, json: bool = False) -> None:
         self._path = Path(path)
         self._make_writer, self._compress = _writer(self._path, flat)
-        self._structs = self._make_writer is ParquetWriter and not json
+        self._json = json
 
     def __enter__(self) -> Self:
         self._file = atomic_write(self._path)
@@ -75,7 +75,11 @@ class FileOutput:
     def describe(self, statements: Iterable[CheckedStatement]) -> None:
         """Say whose notifications will come, before the first of them: Parquet has their types."""
         shapes = [result_schema(statement) for statement in statements]
-        if self._structs and shapes:
+        if self._make_writer is not ParquetWriter or not shapes:
+            return
+        if self._json:
+            self._writer = ParquetWriter(self._draft, estimates=any(shape.losable is not None for shape in shapes))
+        else:
             from foretell.notify.typed_columns import TypedNotifications  # loads the engine
 
             self._writer = ParquetWriter(self._draft, TypedNotifications.of_statements(shapes))

@@ -1,6 +1,7 @@
 """Flat rows: notifications with the values of key, bindings and events in columns of their own.
 
-The attributes of the key and the bindings keep their names, the steps become `events.STEP`. A name that two of them
+The attributes of the key and the bindings keep their names, the steps become `events.STEP`, the lost ones of estimates
+`estimate.lost.STEP.low` and `.high`, beside `estimate.score` and `estimate.gaps`. A name that two of them
 have, or that a notification's own columns have, is written with the name of its group: `key.user`, `bindings.user`.
 """
 
@@ -9,11 +10,12 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import pyarrow as pa
 
 from foretell.events.ingest.raw_columns import ArrowArray
-from foretell.events.notification import Notification
+from foretell.events.notification import ESTIMATE, Notification
 from foretell.events.types import Type
 from foretell.notify.row_encoder import TIME_TYPES, common_time_type, encode_json, to_row
 
@@ -30,7 +32,15 @@ def flat_row(notification: Notification) -> dict[str, object]:
     flat = {name: row[name] for name in BASE}
     for group in ("key", "bindings"):
         flat |= {name if taken.count(name) == 1 else f"{group}.{name}": v for name, v in groups[group].items()}
-    return flat | {f"events.{step}": events for step, events in groups["events"].items()}
+    flat |= {f"events.{step}": events for step, events in groups["events"].items()}
+    return flat | dict(_estimate(row[ESTIMATE])) if ESTIMATE in row else flat
+
+
+def _estimate(detail: Any) -> Iterator[tuple[str, object]]:
+    yield f"{ESTIMATE}.score", detail["score"]
+    for step, interval in detail["lost"].items():
+        yield from ((f"{ESTIMATE}.lost.{step}.{end}", time) for end, time in interval.items())
+    yield f"{ESTIMATE}.gaps", detail["gaps"]
 
 
 def flat_json(notification: Notification) -> bytes:
@@ -38,9 +48,10 @@ def flat_json(notification: Notification) -> bytes:
 
 
 def flat_columns(rows: Iterable[Mapping[str, object]]) -> list[str]:
-    """The columns of all rows: keys before bindings before events, as the rows of each statement have them."""
+    """The columns of all rows: keys before bindings before events before estimates, as the rows of each statement have
+    them."""
     names = list(dict.fromkeys(name for row in rows for name in row))
-    return sorted(names, key=lambda name: name.startswith("events."))
+    return sorted(names, key=lambda name: [name.startswith(f"{group}.") for group in (ESTIMATE, "events")])
 
 
 def flat_table(notifications: Iterable[Notification]) -> pa.Table:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from foretell.events.arrow_interop import arrow_of, repeated_text
 from foretell.events.ingest.raw_columns import ArrowArray
-from foretell.events.notification import COLUMNS
+from foretell.events.notification import COLUMNS, ESTIMATE
 from foretell.events.types import Type
 from foretell.notify.json_texts import json_objects, json_texts
 from foretell.notify.notification_batch import NotificationBatch
@@ -31,10 +31,12 @@ def line_texts(batch: NotificationBatch) -> ArrowArray:
     for name in COLUMNS:
         column = batch.column(name)
         columns[name] = constants.get(name, _ABSENT.get(name, "")) if column is None else column
+    if (details := batch.column(ESTIMATE)) is not None:
+        columns[ESTIMATE] = details
     return json_objects(columns, len(batch))
 
 
-def text_table(batch: NotificationBatch, time: Type) -> pa.Table:
+def text_table(batch: NotificationBatch, time: Type, *, estimates: bool = False) -> pa.Table:
     """The columns of `row_encoder.to_table`; `time` is the common type of all times."""
     columns = {
         "subscription": constant_texts(batch.shape.name, len(batch)),
@@ -50,7 +52,11 @@ def text_table(batch: NotificationBatch, time: Type) -> pa.Table:
             columns[name] = json_texts(column)
         else:
             columns[name] = constant_texts(None if name == "key" else _ABSENT[name], len(batch))
-    return pa.table([columns[name] for name in COLUMNS], list(COLUMNS))
+    names = [*COLUMNS, *([ESTIMATE] if estimates else [])]
+    if estimates:
+        details = batch.column(ESTIMATE)
+        columns[ESTIMATE] = constant_texts(None, len(batch)) if details is None else json_texts(details)
+    return pa.table([columns[name] for name in names], names)
 
 
 def _id_texts(batch: NotificationBatch) -> ArrowArray:

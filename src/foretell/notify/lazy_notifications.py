@@ -17,8 +17,9 @@ from foretell.arrays import Ints
 from foretell.events.arrow_compute import pc
 from foretell.events.arrow_interop import arrow_of, take_rows
 from foretell.events.ingest.raw_columns import ArrowArray
-from foretell.events.notification import COLUMNS, Notification
+from foretell.events.notification import COLUMNS, ESTIMATE, Notification
 from foretell.events.types import Type, format_timestamp
+from foretell.notify.estimate_columns import estimate_objects
 from foretell.notify.json_columns import line_texts, text_table
 from foretell.notify.notification_batch import NotificationBatch
 from foretell.notify.row_encoder import common_time_type, to_json, to_table
@@ -187,12 +188,12 @@ class LazyNotifications(Sequence[Notification]):
                 for batch, row in zip(chunk.places.batch.tolist(), chunk.places.row.tolist(), strict=True):
                     yield decoded[batch][row]
 
-    def table(self) -> pa.Table:
+    def table(self, *, estimates: bool = False) -> pa.Table:
         """The same as `to_table`, without objects."""
         if not len(self):
-            return to_table(())
+            return to_table((), estimates=estimates)
         time = common_time_type(self.time_types())
-        return pa.concat_tables(self.tables(lambda batch: text_table(batch, time)))
+        return pa.concat_tables(self.tables(lambda batch: text_table(batch, time, estimates=estimates)))
 
     def tables(self, of: Callable[[NotificationBatch], pa.Table]) -> Iterator[pa.Table]:
         """The tables that a function makes of batches, in the order of the notifications."""
@@ -280,7 +281,9 @@ def _joined_lines(texts: ArrowArray) -> bytes:
 
 def _decode(batch: NotificationBatch) -> list[Notification]:
     columns = [_values(batch, name) for name in COLUMNS]
-    return list(map(Notification, *columns, [batch.shape.time] * len(batch)))
+    details = batch.column(ESTIMATE)
+    estimates = [None] * len(batch) if details is None else estimate_objects(details)
+    return list(map(Notification, *columns, [batch.shape.time] * len(batch), estimates))
 
 
 def _values(batch: NotificationBatch, name: str) -> Iterable[Any]:

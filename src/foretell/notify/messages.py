@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from foretell.events.notification import COLUMNS, Notification
+from foretell.events.notification import COLUMNS, ESTIMATE, Notification
 from foretell.events.types import format_timestamp
 from foretell.notify.identity import identity
 from foretell.notify.row_encoder import to_row
@@ -17,7 +17,7 @@ from foretell.notify.row_encoder import to_row
 #: The field of a message that holds the notification's identity; the others are the columns.
 IDENTITY_FIELD = "notification"
 
-_NESTED = ("key", "bindings", "events")
+_NESTED = ("key", "bindings", "events", ESTIMATE)
 _ENCODER = msgspec.json.Encoder()
 
 
@@ -41,8 +41,10 @@ def messages_of_batch(batch: pa.RecordBatch) -> Iterator[Message]:
 
 def rows_of_batch(batch: pa.RecordBatch) -> Iterator[dict[str, object]]:
     """Rows in the form of `to_table` as JSON has them: nested objects, and timestamps as text."""
-    columns = [_values(name, batch.column(batch.schema.get_field_index(name))) for name in COLUMNS]
-    return (dict(zip(COLUMNS, row, strict=True)) for row in zip(*columns, strict=True))
+    names = [*COLUMNS, *([ESTIMATE] if ESTIMATE in batch.schema.names else [])]
+    columns = [_values(name, batch.column(batch.schema.get_field_index(name))) for name in names]
+    for row in zip(*columns, strict=True):
+        yield {name: value for name, value in zip(names, row, strict=True) if name != ESTIMATE or value is not None}
 
 
 def _message(row: Mapping[str, object]) -> Message:

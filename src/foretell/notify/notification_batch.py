@@ -21,8 +21,8 @@ class NotificationBatch:
     """Notifications in their order.
 
     `columns` has `start`, `end` and, where notifications of this shape have them, `key`, `probability`, `id`,
-    `bindings` and `events`. Texts of keys and bindings are dictionary-encoded. Where the names of events have several
-    types they are binary, each the JSON of a name, so that a number and a text stay apart.
+    `bindings`, `events` and `estimate`. Texts of keys and bindings are dictionary-encoded. Where the names of events
+    have several types they are binary, each the JSON of a name, so that a number and a text stay apart.
 
     With `rows` the columns are those of matches, without `id`, and `expanded` those of notifications.
     """

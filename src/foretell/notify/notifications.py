@@ -13,10 +13,10 @@ from foretell.display import View, Viewed, counted, listed, short_times, without
 from foretell.errors import InputError, suggestion
 from foretell.events.ingest.nulled_values import NulledValues
 from foretell.events.ingest.quarantine import QuarantinedEvent
-from foretell.events.notification import COLUMNS, Notification
+from foretell.events.notification import COLUMNS, ESTIMATE, Notification
 from foretell.events.reorder_buffer import LateEvent
 from foretell.events.types import format_time
-from foretell.language.checked import CheckedStatement
+from foretell.language.checked import CheckedStatement, CheckedSubscription
 from foretell.notify.lazy_notifications import LazyNotifications
 from foretell.notify.row_encoder import to_json, to_table
 from foretell.notify.run_summary import RunSummary, counted_kind, counts_by_kind, summarize
@@ -100,8 +100,11 @@ class Notifications(Sequence[Notification], Viewed):
     # ── other forms ──
 
     def table(self) -> pa.Table:
-        """The notifications as an Arrow table, with key, bindings and events as JSON text."""
-        return self.rows.table() if isinstance(self.rows, LazyNotifications) else to_table(self.rows)
+        """The notifications as an Arrow table, with key, bindings, events and estimate as JSON text."""
+        estimates = any(isinstance(s, CheckedSubscription) and s.tree.losing is not None for s in self.statements)
+        if isinstance(self.rows, LazyNotifications):
+            return self.rows.table(estimates=estimates)
+        return to_table(self.rows, estimates=estimates)
 
     def lines(self) -> Iterator[bytes]:
         """The notifications as lines of JSON, one or more in each `bytes`."""
@@ -159,8 +162,10 @@ class Notifications(Sequence[Notification], Viewed):
             "start": all(n.start == n.end for n in shown),
         }
         cells = _with_short_times(shown, [n.cells for n in shown])
-        header = [name for name in COLUMNS if not hidden.get(name)]
-        table = [[row[name] for name in header] for row in cells]
+        if not any(ESTIMATE in row for row in cells):
+            hidden[ESTIMATE] = True
+        header = [name for name in (*COLUMNS, ESTIMATE) if not hidden.get(name)]
+        table = [[row.get(name, "") for name in header] for row in cells]
         if written:
             return View(title, [], [], list(self._remarks(cut=False)), 0)
         return View(title, header, table, list(self._remarks(len(self) > rows)), len(self) - len(shown))

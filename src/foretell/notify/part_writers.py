@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
 import pyarrow as pa
@@ -155,11 +156,12 @@ def _long_fields() -> Iterator[None]:
 
 
 class ParquetWriter(_DraftWriter):
-    """Rows with structs for key, bindings and events; as `row_encoder.to_table` has them where no types are known."""
+    """Rows with structs for key, bindings and events; as `row_encoder.to_table` has them where no types are known. Then
+    `estimates` says whether there may be any."""
 
-    def __init__(self, draft: Draft, types: TypedNotifications | None = None) -> None:
+    def __init__(self, draft: Draft, types: TypedNotifications | None = None, *, estimates: bool = False) -> None:
         super().__init__(draft)
-        self._types = types
+        self._types, self._estimates = types, estimates
         self._writer: pq.ParquetWriter | None = None
         self._schema: pa.Schema | None = None
         self._kept: list[pa.Table] = []  # rows of the next group
@@ -174,7 +176,8 @@ class ParquetWriter(_DraftWriter):
     def _table(self, part: Sequence[Notification], time: Type) -> pa.Table:
         if self._types is not None:
             return self._types.table_of(part)
-        table = part.table() if isinstance(part, LazyNotifications) else to_table(part)
+        make = part.table if isinstance(part, LazyNotifications) else partial(to_table, part)
+        table = make(estimates=self._estimates)
         return _with_times(table, time)
 
     def _merged(self, before: pa.Schema, schema: pa.Schema) -> pa.Schema:

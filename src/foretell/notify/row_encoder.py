@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, cast
 
 import msgspec
 import pyarrow as pa
 
 from foretell.errors import InputError
-from foretell.events.notification import COLUMNS, Notification
+from foretell.events.estimate_detail import EstimateDetail
+from foretell.events.notification import COLUMNS, ESTIMATE, Notification
 from foretell.events.types import Type, format_timestamp
 
 _ENCODER = msgspec.json.Encoder()
@@ -28,23 +30,34 @@ def to_json(notification: Notification) -> bytes:
 
 
 def to_row(notification: Notification) -> dict[str, object]:
-    """The columns in order as JSON has them, timestamps as text."""
+    """The columns in order as JSON has them, timestamps as text; those of estimates with what they rest on."""
     row = {name: getattr(notification, name) for name in COLUMNS}
     for name in _TIMES:
         row[name] = _json_time(row[name], notification.time_type)
+    if notification.estimate is not None:
+        row[ESTIMATE] = _estimate(notification.estimate, notification.time_type)
     return row
 
 
-def to_table(notifications: Iterable[Notification]) -> pa.Table:
+def _estimate(detail: EstimateDetail, time: Type) -> dict[str, object]:
+    lost = {s.step: {"low": _json_time(s.low, time), "high": _json_time(s.high, time)} for s in detail.lost}
+    return {"score": detail.score, "lost": lost, "gaps": [asdict(gap) for gap in detail.gaps]}
+
+
+def to_table(notifications: Iterable[Notification], *, estimates: bool = False) -> pa.Table:
     """Notifications as a table.
 
     The types do not depend on the rows, so that files of different runs fit together: key, bindings and events are JSON
-    text, and so are horizon and id unless they are text. Only start and end have the type of the streams' time.
+    text, and so are horizon and id unless they are text. Only start and end have the type of the streams' time. The
+    column `estimate`, which is JSON text too, is there where there may be `estimates`.
     """
     rows = list(notifications)
     time = common_time_type({row.time_type for row in rows})
     kinds = {**dict.fromkeys(_TIMES, TIME_TYPES[time]), "probability": pa.float64()}
-    return pa.table({name: _column(rows, name, kinds.get(name)) for name in COLUMNS})
+    columns = {name: _column(rows, name, kinds.get(name)) for name in COLUMNS}
+    if estimates:
+        columns[ESTIMATE] = pa.array([_text(to_row(row).get(ESTIMATE)) for row in rows], pa.string())
+    return pa.table(columns)
 
 
 def _column(rows: Sequence[Notification], name: str, kind: Any) -> Any:

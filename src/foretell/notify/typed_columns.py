@@ -15,8 +15,9 @@ import pyarrow as pa
 
 from foretell.events.arrow_interop import arrow_of, arrow_of_values, nulls_of
 from foretell.events.ingest.raw_columns import ArrowArray, ArrowType
-from foretell.events.notification import COLUMNS, Notification
+from foretell.events.notification import COLUMNS, ESTIMATE, Notification
 from foretell.events.types import Type
+from foretell.notify.estimate_columns import estimate_type, typed_estimates
 from foretell.notify.json_columns import constant_texts, probabilities, times
 from foretell.notify.lazy_notifications import LazyNotifications, scalars
 from foretell.notify.notification_batch import NotificationBatch
@@ -48,7 +49,7 @@ class TypedNotifications:
     def schema(self) -> pa.Schema:
         time, text = column_type(self.shape.time), pa.string()
         name = column_type(self.shape.event_names)
-        columns: Mapping[str, ArrowType] = {
+        columns: dict[str, ArrowType] = {
             "subscription": text,
             "kind": text,
             "key": _struct({n: column_type(kind) for n, kind in self.shape.per.items()}),
@@ -60,6 +61,8 @@ class TypedNotifications:
             "bindings": _struct({str(n): column_type(kind) for n, kind in self.shape.returns.items()}),
             "events": _struct({str(s): pa.list_(name) if many else name for s, many in self.shape.repeated.items()}),
         }
+        if self.shape.losable is not None:
+            columns |= {ESTIMATE: estimate_type(self.shape.losable, self.shape.time)}
         return pa.schema(list(columns.items()))
 
     # ── from batches ──
@@ -80,6 +83,8 @@ class TypedNotifications:
             if own is None and name != "key" and pa.types.is_struct(kind):
                 own = _no_fields(count)
             columns[name] = _as_type(own, kind, count)
+        if ESTIMATE in self.schema.names:
+            columns[ESTIMATE] = _as_type(batch.column(ESTIMATE), self.schema.field(ESTIMATE).type, count)
         return pa.table([columns[name] for name in self.schema.names], schema=self.schema)
 
     # ── from notifications ──
@@ -94,7 +99,7 @@ class TypedNotifications:
 
     def _chunk(self, notifications: Sequence[Notification]) -> pa.Table:
         values = {name: [getattr(notification, name) for notification in notifications] for name in COLUMNS}
-        columns: Mapping[str, ArrowArray] = {
+        columns: dict[str, ArrowArray] = {
             "subscription": typed_values(values["subscription"], Type.STRING),
             "kind": typed_values(values["kind"], Type.STRING),
             "key": _value_structs(values["key"], self.shape.per, typed_values),
@@ -106,6 +111,9 @@ class TypedNotifications:
             "bindings": _value_structs(values["bindings"], self.shape.returns, typed_values),
             "events": _value_structs(values["events"], self.shape.repeated, self._named),
         }
+        if ESTIMATE in self.schema.names:
+            kind = self.schema.field(ESTIMATE).type
+            columns[ESTIMATE] = typed_estimates([n.estimate for n in notifications], kind)
         return pa.table([columns[name] for name in self.schema.names], schema=self.schema)
 
     def _named(self, names: Sequence[Any], repeated: bool) -> ArrowArray:
@@ -142,7 +150,14 @@ def _merged(a: ResultSchema | None, b: ResultSchema) -> ResultSchema:
         time=common_time_type({a.time, b.time} - {Type.UNKNOWN}),
         event_names=_common(a.event_names, b.event_names),
         row_ids=_common(a.row_ids, b.row_ids),
+        losable=_all_losable(a, b),
     )
+
+
+def _all_losable(a: ResultSchema, b: ResultSchema) -> tuple[str, ...] | None:
+    if a.losable is None and b.losable is None:
+        return None
+    return tuple(dict.fromkeys([*(a.losable or ()), *(b.losable or ())]))
 
 
 def _union(a: Mapping[str, Type], b: Mapping[str, Type]) -> dict[str, Type]:
@@ -172,10 +187,13 @@ def _as_type(column: ArrowArray | None, kind: ArrowType, count: int) -> ArrowArr
         return pa.nulls(count, kind)
     if column.type == kind:
         return column
+    if pa.types.is_struct(column.type) and not pa.types.is_struct(kind):
+        return pa.nulls(count, kind)  # a struct without fields
     if pa.types.is_struct(kind):
         own = dict(zip([field.name for field in column.type], column.flatten()))
         fields = [_as_type(own.get(field.name), field.type, count) for field in kind]
-        return pa.StructArray.from_arrays(fields, [field.name for field in kind])
+        mask = arrow_of(nulls_of(column)) if column.null_count else None
+        return pa.StructArray.from_arrays(fields, [field.name for field in kind], mask=mask)
     if pa.types.is_list(kind) and not pa.types.is_list(column.type):
         # Another statement has a step of the same name that is repeated.
         each, unbound = arrow_of(np.arange(count + 1, dtype=np.int32)), nulls_of(column)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from foretell.events.types import Type
 from foretell.language.checked import CheckedCorrelator, CheckedStatement
+from foretell.language.loss_rates import losable_steps
 from foretell.language.printer import horizon_text
 from foretell.records import record
 
@@ -17,7 +18,8 @@ class ResultSchema:
     `repeated` has the steps that bind events, in the order of the pattern, and whether each repeats. `returns` and
     `variables` are the types of RETURN columns and of variables; `horizon` is that of forecasts, as text.
     `event_names` and `row_ids` are the types of the names of events and of the ids of a FOR EACH table, or of estimates
-    where matches may be `uncertain`. `kind` is that of the notifications of matches.
+    where matches may be `uncertain`. `losable` are the steps that a statement with LOSING may take to be lost; None
+    without LOSING. `kind` is that of the notifications of matches.
     """
 
     name: str
@@ -31,6 +33,7 @@ class ResultSchema:
     row_ids: Type = Type.NULL
     uncertain: bool = False
     kind: str = "match"
+    losable: tuple[str, ...] | None = None
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -53,4 +56,5 @@ def result_schema(checked: CheckedStatement) -> ResultSchema:
         event_names=checked.event_names,
         row_ids=checked.row_ids,
         uncertain=checked.uncertain,
+        losable=None if checked.tree.losing is None else tuple(losable_steps(checked)),
     )

@@ -9,6 +9,8 @@ import numpy as np
 
 from foretell.arrays import Flags, Floats, Ints
 from foretell.events.delays.delay_model import DelayModel
+from foretell.events.detail_columns import joined
+from foretell.events.notification import WITHDRAWN
 from foretell.language.checked import CheckedSubscription
 from foretell.machine.matches.bound_events import BoundEvents
 from foretell.machine.matches.event_chains import Gaps
@@ -27,17 +29,21 @@ from foretell.recover.hidden_patterns import HiddenPattern, Role, Variant, narro
 
 @record
 class CandidateMatches:
-    """Matches of a hidden pattern as those of its statement: the positions of their events, by the steps present."""
+    """Matches of a hidden pattern as those of its statement: the positions of their events, by the steps present.
+    `versions` are the models that they are scored with, where the model changes."""
 
     results: ResultBatch
     positions: Ints
     likely: Floats
+    versions: ModelVersions | None
 
     def __len__(self) -> int:
         return len(self.positions)
 
     def only(self, keep: Flags) -> CandidateMatches:
-        return CandidateMatches(self.results.filter(keep), self.positions[keep], self.likely[keep])
+        return replace(
+            self, results=self.results.filter(keep), positions=self.positions[keep], likely=self.likely[keep]
+        )
 
     @property
     def names(self) -> list[bytes]:
@@ -85,7 +91,7 @@ class VariantMatches:
         columns = [results.matches.of_step(step, latest=False) for step in pattern.steps]
         positions = np.stack(columns, axis=1)
         if versions is not None and pattern.role is not Role.CANDIDATE:
-            return CandidateMatches(results, positions, np.ones(len(positions)))
+            return CandidateMatches(results, positions, np.ones(len(positions)), versions)
         at = np.stack([results.matches.buffer.times(column) for column in columns], axis=1) / self._unit
         if versions is None:
             likely = self._scores.probabilities(at)
@@ -93,7 +99,7 @@ class VariantMatches:
             likely = np.empty(len(at))
             for model, rows in versions.of(results.order[:, 0]):
                 likely[rows] = self._scores_of(model).probabilities(at[rows])
-        return CandidateMatches(results, positions, likely).only(self._scores.reached(likely))
+        return CandidateMatches(results, positions, likely, versions).only(self._scores.reached(likely))
 
     def _scores_of(self, model: DelayModel) -> GapScores:
         """The scores of the model as it is at some place of the stream."""
@@ -150,11 +156,28 @@ class VariantMatches:
             places=results.order,
         )
         if kind == "match":
-            return split_by_certainty(result, self.hidden)
+            certain, *estimates = split_by_certainty(result, self.hidden)
+            return [certain, *(self._detailed(e, candidates.versions) for e in estimates)]
         likely, joint = candidates.likely, joint_probabilities(result)
         # A match over estimates is no more certain than they are.
-        estimates = EstimateColumns(likely if joint is None else likely * joint, kind, self.hidden)
-        return [replace(result, estimates=estimates)]
+        columns = EstimateColumns(likely if joint is None else likely * joint, kind, self.hidden)
+        result = replace(result, estimates=columns)
+        return [result if kind == WITHDRAWN else self._detailed(result, candidates.versions)]
+
+    def _detailed(self, result: ResultBatch, versions: ModelVersions | None) -> ResultBatch:
+        """The estimates with their details, by the models that they were scored with."""
+        matches, estimates = result.matches, result.estimates
+        assert matches is not None
+        assert estimates is not None
+        if not len(result):
+            return result
+        ends = matches.buffer.times(matches.position).reshape(len(result), -1)
+        if versions is None:
+            details = self._scores.details(ends)
+        else:
+            parts = versions.of(result.order[:, 0])
+            details = joined([(rows, self._scores_of(model).details(ends[rows])) for model, rows in parts])
+        return replace(result, estimates=replace(estimates, details=details))
 
     def plan_of(self, matches: MatchBatch) -> PostMatchPlan:
         """The plan by which matches have the steps of the statement."""

@@ -15,6 +15,7 @@ import numpy as np
 from foretell.arrays import Flags, Ints
 from foretell.events.delays.delay_model import DelayModel, GapEnds
 from foretell.events.delays.gap_counts import BINS, MOST_EVENTS, MOST_LOSS, GapCounts, bin_of
+from foretell.events.delays.seen_places import PLACES, SeenPlaces
 from foretell.language.checked import CheckedSubscription
 from foretell.machine.matches.results import ResultBatch
 from foretell.records import record
@@ -22,7 +23,7 @@ from foretell.recover.gap_counter import possible_gaps
 from foretell.recover.gap_drift import GapDrift
 from foretell.recover.gap_patterns import gap_patterns
 from foretell.recover.gap_tally import GapTally, by_statement, unit_of
-from foretell.storage.recorded_values import FAR, array, require, whole
+from foretell.storage.recorded_values import FAR, array, require, require_range, whole
 
 #: The most events of a stretch, and the least stretches in a half-life.
 _STRETCH, _STRETCHES = 1_000, 50
@@ -199,7 +200,9 @@ class _LearnedGap:
         held = {step: array(recorded["held"][step], np.float64, (2, BINS), "the gaps") for step in recorded["held"]}
         require(all(step in self.counts.hidden for step in held), "the gaps")
         require(all(bool(((seen >= 0) & (seen < FAR)).all()) for seen in held.values()), "the gaps")
-        return GapCounts(self.counts.hidden, tuple(loss.tolist()), counts, held)
+        places = {step: _restored_places(cells) for step, cells in recorded.get("places", {}).items()}
+        require(all(step in self.counts.hidden for step in places), "the gaps")
+        return GapCounts(self.counts.hidden, tuple(loss.tolist()), counts, held, places)
 
 
 def _recorded(counts: GapCounts) -> Mapping[str, Any]:
@@ -209,7 +212,16 @@ def _recorded(counts: GapCounts) -> Mapping[str, Any]:
         "bins": np.array(list(counts.counts.values()), np.float64).reshape(-1, BINS),
         "loss": np.array(counts.loss, np.float64),
         "held": dict(counts.held),
+        "places": {step: {"cells": seen.cells, "weights": seen.weights} for step, seen in counts.places.items()},
     }
+
+
+def _restored_places(recorded: Mapping[str, Any]) -> SeenPlaces:
+    cells = array(recorded["cells"], np.int64, (None,), "the gaps")
+    require_range(cells, BINS * PLACES, "the gaps")
+    weights = array(recorded["weights"], np.float64, (len(cells),), "the gaps")
+    require(bool((np.diff(cells) > 0).all() and ((weights >= 0) & (weights < FAR)).all()), "the gaps")
+    return SeenPlaces(cells, weights)
 
 
 def _stretches(places: Ints, stride: int) -> Ints:

@@ -5,31 +5,34 @@ condition binds its hidden steps: it is computed once for each length, and looke
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator
+from numpy.typing import NDArray
 
 from foretell.arrays import Flags, Floats
+from foretell.events.delays.gap_estimates import (
+    GapEstimate,
+    GapOutline,
+    estimate_at_edges,
+    estimate_between,
+    outline,
+)
 from foretell.events.delays.pattern_gaps import Gap, edge_probability, gap_probability
 from foretell.events.delays.scores import Score
-from foretell.events.delays.tables import refined_table
+from foretell.events.detail_columns import DetailColumns, joined
 from foretell.language.estimate_scorer import ROUNDING, EstimateScorer
 from foretell.plan.strategy import CERTAINLY_LESS
+from foretell.recover.length_tables import LengthTable
 
-#: Lengths that are computed one by one before a table is made.
-_FEW = 512
+#: A table of probabilities is as near, and one of the logarithms of times within gaps.
+_TOLERANCE, _TIME_TOLERANCE = 1e-5, 5e-5
 
-#: A table is as near.
-_TOLERANCE = 1e-5
-
-#: A table reaches to lengths that are by so much shorter, in the logarithm.
-_MARGIN = 4.0
-
-#: The best value is looked for at so many lengths, down to the longest divided by e to the power of the span.
-_SAMPLES, _SPAN = 50, 25.0
+#: In place of a time of 0 where a logarithm is taken.
+_SMALLEST = 1e-300
 
 #: A probability of a table that is as near to the threshold is computed anew.
 _NEAR = 1e-4
@@ -44,8 +47,10 @@ class GapScores:
         # The bounds of lost steps are other ones in each match.
         self._depends_on_length = not scorer.bounds
         score = scorer.losing.score
-        self._edges = _LengthScore(partial(_of_edges, before, after, score), _is_smooth(before, after))
-        self._between = [_LengthScore(partial(_of_gap, gap, score), _is_smooth(gap)) for gap in between]
+        self._edges = _table(partial(_of_edges, before, after, score), before, after)
+        self._between = [_table(partial(_of_gap, gap, score), gap) for gap in between]
+        self._details = [_GapDetails.of(partial(estimate_between, gap, score), gap) for gap in between]
+        self._details.append(_GapDetails.of(partial(estimate_at_edges, before, after, score), before, after))
         self.certain = not (before.losable or after.losable or any(gap.losable for gap in between))
 
     def probabilities(self, times: Floats) -> Floats:
@@ -61,9 +66,26 @@ class GapScores:
         return likely
 
     def _product(self, times: Floats, *, exactly: bool) -> Floats:
-        lengths = [self._rooms(times), *np.diff(times, axis=1).T]
-        factors = zip((self._edges, *self._between), lengths, strict=True)
-        return np.asarray(np.prod([score(length, exactly=exactly) for score, length in factors], axis=0))
+        factors = zip((*self._between, self._edges), self._lengths(times), strict=True)
+        found = np.prod([score(length, exactly=exactly) for score, length in factors], axis=0)
+        return np.asarray(np.clip(found, 0.0, 1.0), np.float64)
+
+    def _lengths(self, times: Floats) -> list[Floats]:
+        """The lengths of the gaps between events, and what the window leaves."""
+        return [*np.diff(times, axis=1).T, self._rooms(times)]
+
+    def details(self, ends: NDArray[Any]) -> DetailColumns:
+        """The details of estimates; `ends` are the ends of their events in the streams' time."""
+        scorer, columns = self._scorer, dict(zip(self._present, ends.T, strict=True))
+        if not self._depends_on_length:
+            every = np.arange(len(ends))
+            return joined([(every == row, self._detail(ends[row].tolist())) for row in every.tolist()])
+        gaps = zip(self._details, (*self._between, self._edges), self._lengths(ends / scorer.unit), strict=True)
+        estimates = [(gap.outline, gap.estimates(score, length)) for gap, score, length in gaps if gap is not None]
+        return DetailColumns.of(scorer.losing.score, scorer.subscription.positive, estimates, columns, scorer.unit)
+
+    def _detail(self, ends: Sequence[int | float]) -> DetailColumns:
+        return self._scorer.detail(dict(zip(self._present, ends, strict=True)), ends[-1] - ends[0])
 
     @property
     def best(self) -> float:
@@ -122,72 +144,32 @@ def _is_smooth(*gaps: Gap) -> bool:
 
 def best_probability(gap: Gap, score: Score, longest: float) -> float:
     """The best probability of a gap of at most this length, found at some lengths."""
-    return _LengthScore(partial(_of_edge if gap.end is None else _of_gap, gap, score), is_smooth=True).best(longest)
+    exact = partial(_of_edge if gap.end is None else _of_gap, gap, score)
+    return LengthTable(exact, _TOLERANCE, is_smooth=True).best(longest)
 
 
-class _LengthScore:
-    """A function of a length: exact where it was asked for few, else by a table in the logarithm of the length."""
+def _table(exact: Callable[[Floats], Floats], *gaps: Gap) -> LengthTable:
+    return LengthTable(exact, _TOLERANCE, is_smooth=_is_smooth(*gaps))
 
-    def __init__(self, exact: Callable[[Floats], Floats], is_smooth: bool) -> None:
-        self._exact, self.is_smooth = exact, is_smooth
-        self._known: dict[float, float] = {}
-        self._table: PchipInterpolator | None = None
-        self._reach = (math.inf, -math.inf)
 
-    def __call__(self, lengths: Floats, *, exactly: bool = False) -> Floats:
-        if self._table is not None and not exactly:
-            return self._looked_up(lengths)
-        different, which = np.unique(lengths, return_inverse=True)
-        return (self._each(different) if exactly else self._of(different))[which.ravel()]
+class _GapDetails:
+    """The estimates of a gap by its length, for the matches that are reported."""
 
-    def best(self, longest: float) -> float:
-        """The highest value up to a length."""
-        lengths = longest * np.exp(-np.linspace(0.0, _SPAN, _SAMPLES))
-        return float(np.max(self._exact(np.append(lengths, 0.0)), initial=0.0))
+    def __init__(self, known: GapOutline, exact: Callable[[Floats], GapEstimate], *, is_smooth: bool) -> None:
+        self.outline, self._exact, self._width = known, exact, len(known.lost)
+        self._rows = LengthTable(self._row, _TIME_TOLERANCE, is_smooth=is_smooth, shape=(1 + 2 * self._width,))
 
-    def longest(self, most: float, enough: float) -> float:
-        """The longest length up to `most` for which the value may be `enough`."""
-        low = math.log(most) - _SPAN
-        table = self._prepared(low, math.log(most))
-        at = table.x[table.x <= math.log(most)]
-        reaching = np.flatnonzero(table(at) >= enough)
-        # Up to the next point the value is between the two.
-        return math.exp(at[reaching[-1] + 1]) if len(reaching) and reaching[-1] + 1 < len(at) else most
+    @classmethod
+    def of(cls, exact: Callable[[Floats], GapEstimate], *gaps: Gap) -> _GapDetails | None:
+        known = outline(*gaps)
+        return None if known is None else cls(known, exact, is_smooth=_is_smooth(*gaps))
 
-    def _of(self, lengths: Floats) -> Floats:
-        if not self.is_smooth or len(self._known) + len(lengths) <= _FEW:
-            return self._each(lengths)
-        return self._looked_up(lengths)
+    def estimates(self, score: LengthTable, lengths: Floats) -> GapEstimate:
+        rows = self._rows(lengths)
+        distances = np.exp(rows[:, 1:]).reshape(len(rows), self._width, 2)
+        return GapEstimate(np.clip(score(lengths), 0.0, 1.0), rows[:, 0] > 0.5, distances)
 
-    def _looked_up(self, lengths: Floats) -> Floats:
-        inner = (lengths > 0) & np.isfinite(lengths)
-        likely = np.empty(len(lengths))
-        likely[~inner] = self._each(lengths[~inner])
-        logs = np.log(lengths[inner])
-        if len(logs):
-            likely[inner] = np.clip(self._interpolated(logs), 0.0, 1.0)
-        return likely
-
-    def _each(self, lengths: Floats) -> Floats:
-        """One by one, each only once."""
-        wanted = lengths.tolist()
-        if len(self._known) > 64 * _FEW:
-            self._known.clear()
-        new = [length for length in wanted if length not in self._known]
-        if new:
-            self._known.update(zip(new, self._exact(np.array(new)).tolist(), strict=True))
-        return np.array([self._known[length] for length in wanted])
-
-    def _interpolated(self, logs: Floats) -> Floats:
-        return np.asarray(self._prepared(float(logs.min()), float(logs.max()))(logs), np.float64)
-
-    def _prepared(self, low: float, high: float) -> PchipInterpolator:
-        """A table that has these lengths."""
-        if self._table is None or low < self._reach[0] or high > self._reach[1]:
-            # Beyond the table there may be more: a table anew costs as much as a million lengths.
-            self._reach = min(low - _MARGIN, self._reach[0]), max(high + 1.0, self._reach[1])
-            self._table = refined_table(self._exactly, np.linspace(*self._reach, 33), _TOLERANCE)
-        return self._table
-
-    def _exactly(self, logs: Floats) -> Floats:
-        return self._exact(np.exp(logs))
+    def _row(self, lengths: Floats) -> Floats:
+        found = self._exact(lengths)
+        logs = np.log(np.maximum(found.distances.reshape(len(lengths), 2 * self._width), _SMALLEST))
+        return np.concatenate([found.independent[:, None], logs], axis=1)

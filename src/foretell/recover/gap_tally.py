@@ -10,6 +10,7 @@ import numpy as np
 
 from foretell.arrays import Flags, Floats, Ints
 from foretell.events.delays.gap_counts import BINS, GapCounts, SeenNear, bin_of
+from foretell.events.delays.seen_places import SeenPlaces, place_of
 from foretell.events.types import Scalar, Type
 from foretell.language.checked import CheckedSubscription
 from foretell.machine.matches.results import ResultBatch
@@ -24,14 +25,23 @@ _NEAR_BYTES = 32
 @record
 class _FoundGaps:
     """Matches of a gap pattern: for each the positions of both ends and the row of the FOR EACH table, the bin of its
-    length, and its place in the order of events."""
+    length, its place in the order of events, and the bin of the place of a hidden step within it."""
 
     names: Ints
     bins: Ints
     place: Ints
+    within: Ints
 
-    def only(self, keep: Flags) -> _FoundGaps:
-        return _FoundGaps(self.names[keep], self.bins[keep], self.place[keep])
+    @classmethod
+    def joined(cls, parts: Sequence[_FoundGaps]) -> _FoundGaps:
+        columns = ((p.names, p.bins, p.place, p.within) for p in (_NO_GAPS, *parts))
+        return cls(*map(np.concatenate, zip(*columns, strict=True)))
+
+    def only(self, keep: Flags | Ints) -> _FoundGaps:
+        return _FoundGaps(self.names[keep], self.bins[keep], self.place[keep], self.within[keep])
+
+
+_NO_GAPS = _FoundGaps(np.zeros((0, 3), np.int64), *(np.zeros(0, np.int64) for _ in range(3)))
 
 
 class GapTally:
@@ -68,17 +78,20 @@ class GapTally:
         """The gaps, and how many events the operator has not passed over in each."""
         parts = [self._found(found.get(pattern.name, ())) for pattern in self.patterns.whole]
         passed = np.repeat(np.arange(len(parts)), [len(part.names) for part in parts])
-        return _FoundGaps(*map(np.concatenate, zip(*((p.names, p.bins, p.place) for p in parts), strict=True))), passed
+        return _FoundGaps.joined(parts), passed
 
     def _between(self, whole: _FoundGaps, passed: Ints, seen: Mapping[str, _FoundGaps]) -> GapCounts:
         number = np.zeros((len(whole.names), len(self.patterns.hidden)), np.int64)
+        places = dict[str, SeenPlaces]()
         for column, step in enumerate(self.patterns.hidden):
             if step == self.patterns.passed:
                 number[:, column] = passed
                 continue
             rows = rows_equal_to(whole.names, seen[step].names)
             number[:, column] = np.bincount(rows[rows >= 0], minlength=len(number))
-        return GapCounts.of(self.patterns.hidden, self.loss, whole.bins, number)
+            inside = seen[step].only(rows >= 0)
+            places[step] = SeenPlaces.of(inside.bins, inside.within)
+        return replace(GapCounts.of(self.patterns.hidden, self.loss, whole.bins, number), places=places)
 
     def _held(self, number: int, stride: int, seen: _FoundGaps, held: _FoundGaps) -> Floats:
         """By length, how many events of a hidden step were seen in a stretch, and how many met all conditions."""
@@ -101,22 +114,22 @@ class GapTally:
         return GapCounts.at_edge(self.patterns.hidden, self.loss, len(whole.names), near)
 
     def _found(self, results: Sequence[ResultBatch]) -> _FoundGaps:
-        parts = [self._of_result(result) for result in results]
-        if not parts:
-            nothing = np.zeros(0, np.int64)
-            return _FoundGaps(np.zeros((0, 3), np.int64), nothing, nothing)
-        return _FoundGaps(*map(np.concatenate, zip(*((p.names, p.bins, p.place) for p in parts), strict=True)))
+        return _FoundGaps.joined([self._of_result(result) for result in results])
 
     def _of_result(self, result: ResultBatch) -> _FoundGaps:
         matches = result.matches
         assert matches is not None
         last = len(result.schema.steps) - 1
-        ends = [matches.of_step(step, latest=False) for step in (0, last)]
-        lengths = (matches.buffer.times(ends[1]) - matches.buffer.times(ends[0])) / unit_of(self.patterns.whole[0])
-        place = result.order[:, 0]
+        start, step, end = (matches.of_step(step, latest=False) for step in (0, min(1, last), last))
+        began, seen, ended = (matches.buffer.times(positions) for positions in (start, step, end))
+        lengths = ended - began
+        part = np.divide(seen - began, lengths, out=np.zeros(len(lengths)), where=lengths > 0)
         number, rows = self._rows_of(result)
         return _FoundGaps(
-            np.stack([*(end[number] for end in ends), rows], axis=1), bin_of(lengths[number]), place[number]
+            np.stack([start[number], end[number], rows], axis=1),
+            bin_of(lengths[number] / unit_of(self.patterns.whole[0])),
+            result.order[number, 0],
+            place_of(part[number]),
         )
 
     def _rows_of(self, result: ResultBatch) -> tuple[Ints, Ints]:

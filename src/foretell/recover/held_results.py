@@ -125,13 +125,14 @@ class HeldResults:
 
 
 def _without_buffer(results: ResultBatch) -> ResultBatch:
-    """The results without registers and without a buffer, which grows old."""
+    """The results without registers and without a buffer, which grows old, and without what was told of them."""
     matches = results.matches
     assert matches is not None
     count = len(results)
     raw = replace(matches.raw, slots=np.zeros((count, 0), np.int64), nulls=np.zeros((count, 0), np.uint8))
     bare = replace(matches, raw=raw, buffer=EventBuffer(), gathered=(matches.bound, Gaps.none()))
-    return replace(results, matches=bare, places=results.order)
+    estimates = None if results.estimates is None else replace(results.estimates, details=None)
+    return replace(results, matches=bare, places=results.order, estimates=estimates)
 
 
 def _withdrawn(rows: list[tuple[_Part, int, WithdrawnEstimate]]) -> ResultBatch:

@@ -24,7 +24,7 @@ def estimated(matcher: ReferenceMatcher, complete: list[Match], model: DelayMode
         for match in reduced.matches() if lost else complete:
             times = {b.step: b.at.event.end / scorer.unit for b in match.bound}
             span = (match.last.event.end - match.first.event.start) / scorer.unit
-            likely, score = scorer.scored(times, span)
+            likely, _ = scorer.scored(times, span)
             if scorer.reaches(likely):
-                scored.append(replace(match, probability=likely, lost=lost, score=score))
+                scored.append(replace(match, probability=likely, lost=lost, scorer=scorer))
     return sorted(scored, key=matcher.taking_order)

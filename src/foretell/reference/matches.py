@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from foretell.events.event import Event, OrderKey, deadline_key
 from foretell.language import tree
 from foretell.language.checked import CheckedStep, CheckedSubscription
+from foretell.language.estimate_scorer import EstimateScorer
 from foretell.reference.expressions import Frame, compare, holds, value
 from foretell.reference.functions import Value
 from foretell.reference.lane import Lane, PlacedEvent
@@ -41,7 +42,7 @@ class Match:
     lost: frozenset[str] = frozenset()
 
     #: How the probability was estimated.
-    score: tree.Score | None = None
+    scorer: EstimateScorer | None = None
 
     #: When an event broke the negation that comes last: then it is no match, but others may have waited to know that.
     broken: int | float | None = None

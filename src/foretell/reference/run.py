@@ -179,7 +179,7 @@ def _estimates(matcher: ReferenceMatcher, model: DelayModel) -> Iterator[Referen
         yield _matched(matcher, match)
     for withdrawal in withdrawn:
         result = _matched(matcher, withdrawal.match)
-        notification = replace(result.notification, kind=WITHDRAWN, end=withdrawal.time, probability=0.0)
+        notification = replace(result.notification, kind=WITHDRAWN, end=withdrawal.time, probability=0.0, estimate=None)
         yield replace(result, notification=notification, completed_by=withdrawal.key)
 
 
@@ -207,6 +207,10 @@ def _matched(matcher: ReferenceMatcher, match: Match) -> ReferenceResult:
         id=_id(matcher),
         events=events,
     )
+    if estimate and match.scorer is not None:
+        ends = {b.step: b.at.event.end for b in match.bound}
+        detail = match.scorer.detail(ends, match.last.event.end - match.first.event.start)
+        notification = replace(notification, estimate=detail[0])
     if estimate and notification.id is None:
         notification = replace(notification, id=estimate_id(notification))
     positions = tuple(b.at.position for b in match.bound)

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from foretell.events.notification import COLUMNS
+from foretell.events.notification import COLUMNS, ESTIMATE
 from foretell.events.types import Type
 from foretell.notify.json_columns import text_table
 from foretell.notify.notification_batch import NotificationBatch
@@ -41,17 +41,20 @@ class SideRow:
 
 @dataclass(frozen=True)
 class JsonColumns:
-    """Key, bindings and events as JSON text; the content of other rows is in `bindings`."""
+    """Key, bindings, events and, where there may be `estimates`, estimate as JSON text; the content of other rows is in
+    `bindings`."""
 
     time: Type
+    estimates: bool
 
     @cached_property
     def schema(self) -> pa.Schema:
         types = {"start": TIME_TYPES[self.time], "end": TIME_TYPES[self.time], "probability": pa.float64()}
-        return pa.schema([(name, types.get(name, pa.string())) for name in COLUMNS])
+        names = [*COLUMNS, *([ESTIMATE] if self.estimates else [])]
+        return pa.schema([(name, types.get(name, pa.string())) for name in names])
 
     def table(self, batch: NotificationBatch) -> pa.Table:
-        return text_table(batch, self.time)
+        return text_table(batch, self.time, estimates=self.estimates)
 
     def side_table(self, rows: Iterable[SideRow]) -> pa.Table:
         content = [{**row.values, "bindings": encode_json(row.content), "events": "{}"} for row in rows]
@@ -79,9 +82,10 @@ class StructColumns:
 NotificationColumns: TypeAlias = JsonColumns | StructColumns
 
 
-def notification_columns(shapes: Sequence[ResultSchema], *, json: bool) -> NotificationColumns:
-    """The columns for the notifications of these statements. Raises InputError where some statements have timestamps
-    and others numbers as time: no column holds both."""
-    if json:
-        return JsonColumns(common_time_type({shape.time for shape in shapes} - {Type.UNKNOWN}))
+def notification_columns(shapes: Sequence[ResultSchema], *, json: bool, changing: bool = False) -> NotificationColumns:
+    """The columns for the notifications of these statements; where they are `changing`, others may come, with LOSING.
+    Raises InputError where some statements have timestamps and others numbers as time: no column holds both."""
+    if json or changing:
+        estimates = changing or any(shape.losable is not None for shape in shapes)
+        return JsonColumns(common_time_type({shape.time for shape in shapes} - {Type.UNKNOWN}), estimates)
     return StructColumns(TypedNotifications.of_statements(shapes))

@@ -60,13 +60,18 @@ class Density:
         inside = tuple((time, mass) for time, mass in self.atoms if low <= time <= high)
         return Density(lambda t: np.where((t >= low) & (t <= high), self.log_density(t), -np.inf), marks, inside)
 
+    @property
+    def marks(self) -> Floats:
+        """The landmarks, and the atoms."""
+        return np.concatenate([self.landmarks, [time for time, _ in self.atoms]])
+
     def log_atom(self, time: float) -> float:
         """The logarithm of the probability of this very time."""
         return float(np.logaddexp.reduce([mass for at, mass in self.atoms if at == time] or [-np.inf]))
 
     def log_mass(self, until: Floats, log_rest: LogValues) -> Floats:
         """The integral from 0 to each of `until` of the density times a function of the rest, until - t."""
-        owner, low, high = _panels(until, self.landmarks, np.empty(0))
+        owner, low, high = panels(until, self.landmarks, np.empty(0))
 
         def integrand(number: Ints, t: Floats) -> Floats:
             return self.log_density(t) + log_rest(until[number] - t)
@@ -86,7 +91,7 @@ def mixture(densities: Sequence[Density]) -> Density:
 
 def log_convolution(first: Density, second: Density, times: Floats) -> Floats:
     """The logarithm of the density of the sum of two times, at each of `times`."""
-    owner, low, high = _panels(times, first.landmarks, second.landmarks)
+    owner, low, high = panels(times, first.landmarks, second.landmarks)
 
     def integrand(number: Ints, t: Floats) -> Floats:
         return first.log_density(t) + second.log_density(times[number] - t)
@@ -123,7 +128,7 @@ def convolution(first: Density, second: Density, until: float) -> Density:
     return Density(log_density, marks, atoms)
 
 
-def _panels(until: Floats, landmarks: Floats, from_end: Floats) -> tuple[Ints, Floats, Floats]:
+def panels(until: Floats, landmarks: Floats, from_end: Floats) -> tuple[Ints, Floats, Floats]:
     """The panels of integrals from 0 to each of `until`: owner, beginning and end of each. They end at landmarks, and
     at those of the second delay, which counts from the end."""
     near = 1 / _SHRINKAGE ** np.arange(1.0, _SHRUNK + 1)

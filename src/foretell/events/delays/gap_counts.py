@@ -24,6 +24,7 @@ import numpy as np
 from foretell.arrays import Floats, Ints
 from foretell.errors import InputError
 from foretell.events.delays.bandwidths import bells, enough_gaps
+from foretell.events.delays.seen_places import NOWHERE, PLACES, SeenPlaces
 from foretell.records import record
 
 #: Lengths are counted in so many bins for each factor of ten; the first has those of 0, too.
@@ -82,12 +83,14 @@ class SeenNear:
 class GapCounts:
     """`hidden` are the steps that may be hidden; `loss` is how likely the history lost an event of each. `held` has for
     steps on whose values the steps present have conditions, by length, how many events were seen, and how many of them
-    met the conditions."""
+    met the conditions. `places` has where in gaps between two events each step was seen; at the edge of the window the
+    counts themselves tell the distances."""
 
     hidden: tuple[str, ...]
     loss: tuple[float, ...]
     counts: Counts = field(default_factory=dict)
     held: Mapping[str, Floats] = field(default_factory=dict)
+    places: Mapping[str, SeenPlaces] = field(default_factory=dict)
 
     @classmethod
     def of(cls, hidden: Sequence[str], loss: Sequence[float], bins: Ints, seen: Ints) -> GapCounts:
@@ -119,23 +122,29 @@ class GapCounts:
         """The counts of both, with the greater of the losses."""
         loss = tuple(map(max, self.loss, other.loss))
         mine, added = self.thinned(loss), other.thinned(loss)
-        return GapCounts(self.hidden, loss, _sum(mine.counts, added.counts), _sum(mine.held, added.held))
+        places = dict(mine.places)
+        for step, seen in added.places.items():
+            places[step] = places[step].merged(seen) if step in places else seen
+        return GapCounts(self.hidden, loss, _sum(mine.counts, added.counts), _sum(mine.held, added.held), places)
 
     def thinned(self, loss: Sequence[float]) -> GapCounts:
         """The expected counts of a history that lost as much, which is no less than this one."""
-        counts, held = self.counts, dict(self.held)
+        counts, held, places = self.counts, dict(self.held), dict(self.places)
         for place, (before, after) in enumerate(zip(self.loss, loss, strict=True)):
             if after > before:
                 kept = (1 - after) / (1 - before)
                 counts = _thinned(counts, place, kept)
-                held |= {step: seen * kept for step, seen in held.items() if step == self.hidden[place]}
-        return GapCounts(self.hidden, tuple(loss), counts, held)
+                step = self.hidden[place]
+                held |= {step: held[step] * kept} if step in held else {}
+                places |= {step: places[step].scaled(kept)} if step in places else {}
+        return GapCounts(self.hidden, tuple(loss), counts, held, places)
 
     def aged(self, factor: float) -> GapCounts:
         """The counts with another weight; what weighs next to nothing is left out."""
         aged = {key: np.where(bins * factor > _NOTHING, bins * factor, 0.0) for key, bins in self.counts.items()}
         held = {step: seen * factor for step, seen in self.held.items()}
-        return replace(self, counts={key: bins for key, bins in aged.items() if bins.any()}, held=held)
+        places = {step: seen.scaled(factor, _NOTHING) for step, seen in self.places.items()}
+        return replace(self, counts={key: bins for key, bins in aged.items() if bins.any()}, held=held, places=places)
 
     def probabilities(self, lengths: Floats, wanted: Sequence[bool], losses: Sequence[float]) -> Floats:
         """The probability for each length that the wanted steps happened and the others did not, given that none was
@@ -162,6 +171,23 @@ class GapCounts:
         for place in required:
             found *= self._share_held(self.hidden[place], weights)
         return np.where(unseen > 0, found, math.nan)
+
+    def places_lost(self, step: str, lengths: Floats, low: Floats, high: Floats) -> Floats:
+        """For each length the interval of where a lost step happened between two places; places are parts of a gap."""
+        seen = self.places.get(step, NOWHERE)
+        return seen.intervals(_places(lengths), low, high, BINS)
+
+    def distances(self, step: str) -> list[tuple[float, float]] | None:
+        """Distances from the event at which a gap begins, each with the share of steps that were seen first up to it;
+        None where none was seen. For gaps to the edge of the window."""
+        seen = np.maximum.accumulate(
+            sum((row for key, row in self.counts.items() if key[self.hidden.index(step)]), np.zeros(BINS))
+        )
+        if not seen[-1] > _NOTHING:
+            return None
+        places = np.flatnonzero(np.diff(seen, prepend=0.0) > 0)
+        shares = np.append(0.0, seen / seen[-1])
+        return [(length_of(n), float(shares[n])) for n in range(int(places[0]), int(places[-1]) + 2)]
 
     def _share_held(self, step: str, weights: Floats) -> Floats:
         """How often the conditions on a step's values held; where that is unknown they hold."""
@@ -193,7 +219,8 @@ class GapCounts:
             for step, seen in self.held.items()
         }
         document: dict[str, object] = {"hidden": [*self.hidden], "loss": [*self.loss], "counts": [*self._cells()]}
-        return document | ({"held": held} if held else {})
+        places = {step: seen.to_json() for step, seen in self.places.items() if len(seen.cells)}
+        return document | ({"held": held} if held else {}) | ({"places": places} if places else {})
 
     def _cells(self) -> Iterator[list[object]]:
         for key, bins in sorted(self.counts.items()):
@@ -216,17 +243,14 @@ class GapCounts:
                     bins[place] = weight
                 counts[tuple(int(m) for m in key)] = bins
             held = {str(step): _held_from_json(cells) for step, cells in document.get("held", {}).items()}
+            places = {str(step): _places_from_json(cells) for step, cells in document.get("places", {}).items()}
             fits = len(hidden) == len(loss) and all(len(key) == len(hidden) for key in counts)
             possible = all(0 <= p <= MOST_LOSS for p in loss) and all(0 <= m <= MOST_EVENTS for k in counts for m in k)
-            if not fits or not possible or not set(held) <= set(hidden):
+            if not fits or not possible or not {*held, *places} <= set(hidden):
                 raise ValueError("its steps, losses and counts do not fit each other")
-        except (AssertionError, KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+        except (AssertionError, AttributeError, KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
             raise InputError("bad-model", f"the gap '{name}' of the model cannot be read: {error}") from None
-        return cls(hidden, loss, counts, held)
-
-
-def _held_to_json(seen: Floats) -> list[list[float]]:
-    return [[int(place), *map(float, seen[:, place])] for place in np.flatnonzero(seen[0])]
+        return cls(hidden, loss, counts, held, places)
 
 
 def _held_from_json(cells: Sequence[Sequence[float]]) -> Floats:
@@ -236,6 +260,19 @@ def _held_from_json(cells: Sequence[Sequence[float]]) -> Floats:
             raise ValueError(f"{held} of {number} events have met their conditions")
         seen[:, int(place)] = number, held
     return seen
+
+
+def _places_from_json(cells: Sequence[Sequence[float]]) -> SeenPlaces:
+    bins, places, weights = np.array(cells, np.float64).reshape(-1, 3).T
+    if not (
+        _whole_below(bins, BINS) and _whole_below(places, PLACES) and ((weights >= 0) & (weights <= _MOST_GAPS)).all()
+    ):
+        raise ValueError("events were seen outside of gaps")
+    return SeenPlaces.of(bins.astype(np.int64), places.astype(np.int64), weights)
+
+
+def _whole_below(numbers: Floats, stop: int) -> bool:
+    return bool(((numbers >= 0) & (numbers < stop) & (numbers == np.floor(numbers))).all())
 
 
 def _sum(first: Mapping[Key, Floats], second: Mapping[Key, Floats]) -> dict[Key, Floats]:

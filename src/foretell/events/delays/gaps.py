@@ -74,6 +74,23 @@ class HiddenSteps:
         return last, when
 
     @property
+    def wanted_places(self) -> list[int]:
+        return [place for place, step in enumerate(self.steps, 1) if step.wanted]
+
+    @property
+    def last_wanted(self) -> int:
+        """The place of the last wanted step; the origin where there is none."""
+        return max(self.wanted_places, default=0)
+
+    @property
+    def quiet(self) -> Density:
+        """How likely no step after the last wanted one comes within a time."""
+        start = self.last_wanted
+        delays = [self.delays[self.name(start), step.name] for step in self.steps[start:]]
+        marks = np.unique(np.concatenate([np.empty(0), *(delay.landmarks for delay in delays)]))
+        return Density(self.log_rest(start), marks)
+
+    @property
     def last(self) -> tuple[HiddenStep, ...]:
         """The steps after the last wanted one."""
         return self.steps[self.wanted[0] :]

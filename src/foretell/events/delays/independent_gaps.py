@@ -19,6 +19,7 @@ import numpy as np
 from foretell.arrays import Floats
 from foretell.events.delays.densities import Density, LogValues, convolution
 from foretell.events.delays.distributions import DelayDistribution
+from foretell.events.delays.lost_times import LostSteps
 from foretell.records import record
 
 
@@ -83,6 +84,16 @@ class IndependentGap:
             in_order = _cumulative(Density.of(link.positive.delay, in_order), self._reach)
             scores = scores * link.positive.loss
         return scores if in_order is None else scores * np.exp(in_order(lengths))
+
+    def lost_steps(self) -> LostSteps:
+        """The positive steps, for when they happened."""
+        rest = Density(_log_quiet(self.negated, unseen=False), np.empty(0))
+        ways = tuple(
+            Density.of(link.positive.delay, _log_quiet(link.negated, unseen=False)).scaled(link.positive.loss)
+            for link in self.links
+        )
+        bounds = tuple((link.positive.low, link.positive.high) for link in self.links)
+        return LostSteps(ways, bounds, rest, self._reach)
 
     @property
     def _reach(self) -> float:

@@ -17,6 +17,7 @@ from foretell.arrays import Flags, Floats
 from foretell.errors import InputError
 from foretell.events.delays.delay_model import DelayModel, GapEnds, delay_between
 from foretell.events.delays.distributions import DelayDistribution
+from foretell.events.delays.gap_counts import GapCounts
 from foretell.events.delays.gaps import HiddenStep, HiddenSteps, at_edges, between_events
 from foretell.events.delays.independent_gaps import IndependentGap, IndependentStep, Link
 from foretell.events.delays.scores import Score
@@ -69,7 +70,7 @@ class Gap:
 
     def learned(self, lengths: Floats) -> Floats:
         """The probability for each length by the counts of a history; NaN where the model has none of such gaps."""
-        counts = self.model.gaps.get(self._ends)
+        counts = self.counts
         hidden = {p.name: p for p in self.hidden}
         if counts is None or any(self._counts(p) and p.name not in counts.hidden for p in self.hidden):
             return np.full(len(lengths), math.nan)
@@ -79,6 +80,16 @@ class Gap:
         losses = [place.loss if place is not None else 0.0 for place in places]
         return counts.probabilities(lengths, wanted, losses)
 
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """The steps that were lost, in the direction of the gap."""
+        return tuple(place.name for place in self.hidden if not place.negated)
+
+    @property
+    def counts(self) -> GapCounts | None:
+        """The counts of a history of such gaps."""
+        return self.model.gaps.get(self._ends)
+
     def _counts(self, place: PatternPlace) -> bool:
         """Whether a place may hide an event. What a model does not know of operators is taken not to happen."""
         unknown = place.operator and place.name not in self._counted and self._nearest_delay(place) is None
@@ -87,8 +98,7 @@ class Gap:
     @property
     def _counted(self) -> tuple[str, ...]:
         """The places whose events a history has counted in such gaps."""
-        counts = self.model.gaps.get(self._ends)
-        return () if counts is None else counts.hidden
+        return () if self.counts is None else self.counts.hidden
 
     @property
     def _ends(self) -> GapEnds:

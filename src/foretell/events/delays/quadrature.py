@@ -84,3 +84,19 @@ def log_integrals(log_f: LogFunction, owner: Ints, low: Floats, high: Floats, co
     done += np.bincount(owner, np.zeros(len(owner)), count)
     with np.errstate(divide="ignore"):
         return np.log(done) + np.where(np.isneginf(scale), 0.0, scale)
+
+
+def log_panels(log_f: LogFunction, owner: Ints, low: Floats, high: Floats) -> Floats:
+    """The logarithm of the integral over each panel, which is not halved: enough for quantiles.
+
+    >>> np.exp(log_panels(lambda owner, x: -x, np.zeros(1, np.int64), np.zeros(1), np.ones(1))).round(9).tolist()
+    [0.632120559]
+    """
+    half = (high - low) / 2
+    points = (low + half)[:, None] + half[:, None] * _NODES
+    logs = log_f(np.broadcast_to(owner[:, None], points.shape), points)
+    largest = logs.max(axis=1, initial=-np.inf)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values = np.where(np.isneginf(logs), 0.0, np.exp(logs - largest[:, None]))
+        logs = np.log(half * (values @ _KRONROD)) + np.where(np.isneginf(largest), 0.0, largest)
+    return np.asarray(logs, np.float64)

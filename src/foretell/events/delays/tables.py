@@ -17,8 +17,8 @@ NARROWEST = 1e-9
 
 
 def refined_table(exact: Callable[[Floats], Floats], at: Floats, tolerance: float) -> PchipInterpolator:
-    """A table of a function from the first to the last of `at`, which ascend. An interval is halved until the table is
-    as near in its middle, or as long as there are few enough.
+    """A table of a function, of a number or a row of numbers, from the first to the last of `at`, which ascend. An
+    interval is halved until the table is as near in its middle, or as long as there are few enough.
 
     >>> table = refined_table(np.sqrt, np.linspace(0.1, 1.0, 3), 1e-6)
     >>> bool(abs(table(0.3) - 0.3**0.5) < 1e-5), len(table.x) < 200
@@ -30,7 +30,7 @@ def refined_table(exact: Callable[[Floats], Floats], at: Floats, tolerance: floa
         table = PchipInterpolator(at, values)
         middle = ((at[1:] + at[:-1]) / 2)[coarse]
         found = exact(middle)
-        wrong = np.abs(table(middle) - found) > tolerance
+        wrong = (np.abs(table(middle) - found) > tolerance).reshape(len(middle), -1).any(axis=1)
         order = np.argsort(np.concatenate([at, middle]), kind="stable")
         at, values = np.concatenate([at, middle])[order], np.concatenate([values, found])[order]
         # Both halves of an interval whose middle was wrong, and their neighbours: an error may be 0 in a middle alone.

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.arrays import Flags, Floats, Ints
+from foretell.events.detail_columns import DetailColumns
 from foretell.events.notification import Notification, estimate_id
 from foretell.events.types import Scalar, Type
 from foretell.filter.column import Column, concatenate_columns, no_nulls
@@ -36,11 +37,17 @@ class ForecastColumns:
 @record
 class EstimateColumns:
     """The probability of each match that may have lost events, and the kind of its notification. `hidden` are the steps
-    of which an event may be lost, each with the number of the match's event before it."""
+    of which an event may be lost, each with the number of the match's event before it; `details` are what estimates of
+    a statement with LOSING rest on."""
 
     probability: Floats
     kind: str
     hidden: tuple[tuple[str, int], ...] = ()
+    details: DetailColumns | None = None
+
+    def filter(self, keep: Flags) -> EstimateColumns:
+        details = None if self.details is None else self.details.filter(keep)
+        return replace(self, probability=self.probability[keep], details=details)
 
 
 #: About what a column of a result takes, with the work on it.
@@ -93,7 +100,8 @@ class ResultBatch:
     def nbytes(self) -> int:
         """About how much memory the results take, with the work on them."""
         slots = 0 if self.matches is None else self.matches.raw.slots.shape[1]
-        return _RESULT_BYTES * len(self) * (8 + slots + len(self.bindings))
+        details = None if self.estimates is None else self.estimates.details
+        return _RESULT_BYTES * len(self) * (8 + slots + len(self.bindings) + (0 if details is None else details.width))
 
     @property
     def notification_count(self) -> int:
@@ -154,7 +162,7 @@ class ResultBatch:
             bindings={name: column.take(keep) for name, column in self.bindings.items()},
             intervals=None if self.intervals is None else self.intervals[keep],
             forecasts=None if forecasts is None else replace(forecasts, probability=forecasts.probability[keep]),
-            estimates=None if estimates is None else replace(estimates, probability=estimates.probability[keep]),
+            estimates=None if estimates is None else estimates.filter(keep),
         )
 
     def without_buffer(self) -> ResultBatch:
@@ -210,6 +218,7 @@ class ResultBatch:
 
     def notification(self, i: int, row: int = -1) -> Notification:
         forecasts, probability = self.forecasts, self.probability
+        details = None if self.estimates is None else self.estimates.details
         notification = Notification(
             subscription=self.schema.name,
             kind=self.kind,
@@ -222,6 +231,7 @@ class ResultBatch:
             bindings={name: self._binding(name, column, i) for name, column in self.bindings.items()},
             events=self._event_names(i),
             time_type=self.schema.time,
+            estimate=None if details is None else details[i],
         )
         if self.estimates is None or notification.id is not None:
             return notification

@@ -160,6 +160,7 @@ def topology_of_files(pipeline: Pipeline, declarations: Mapping[str, StreamDecla
         pipeline.limits,
         as_model(pipeline.model),
         json=pipeline.writes_json,
+        changing=pipeline.control is not None,
     )
     whole = {name: source for name, source in pipeline.streams.items() if source.whole_files}
     files = {name: watched_files(str(source.path), source.read) for name, source in whole.items()}

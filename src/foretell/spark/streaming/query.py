@@ -95,8 +95,8 @@ def follow(
     known = as_model(model)
     untrained_notes(known, program)
     # Statements that come later may have other types.
-    as_json = json or control is not None
-    topology = topology_of(program, declarations, tables, shards, limits, known, learning, json=as_json)
+    changing = control is not None
+    topology = topology_of(program, declarations, tables, shards, limits, known, learning, json=json, changing=changing)
     return stream_rows(frames, topology, control)
 
 
@@ -135,8 +135,10 @@ def topology_of(
     learning: Learning | None = None,
     *,
     json: bool,
+    changing: bool = False,
 ) -> StreamTopology:
-    """Plan a streaming query; the declarations have the types of all attributes."""
+    """Plan a streaming query; the declarations have the types of all attributes. A control stream is `changing` the
+    statements."""
     _refuse_mixed_times(declarations)
     program = _with_streams(statements, declarations)
     groups = stream_groups(program, declarations, _shard_count(shards))
@@ -150,7 +152,7 @@ def topology_of(
             for g in groups
         },
         tables=arrow_tables,
-        columns=notification_columns(list(map(result_schema, checked.statements)), json=json),
+        columns=notification_columns(list(map(result_schema, checked.statements)), json=json, changing=changing),
         time_columns={name: declaration.time for name, declaration in declarations.items()},
         limits=limits,
     )

@@ -1,0 +1,90 @@
+"""Functions of the lengths of gaps, for many gaps at once: exact where they are few, else by a table in the logarithm
+of the length."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.interpolate import PchipInterpolator
+
+from foretell.arrays import Floats
+from foretell.events.delays.tables import refined_table
+
+#: Lengths that are computed one by one before a table is made.
+_FEW = 512
+
+#: A table reaches to lengths that are by so much shorter, in the logarithm.
+_MARGIN = 4.0
+
+#: The best value is looked for at so many lengths, down to the longest divided by e to the power of the span.
+_SAMPLES, _SPAN = 50, 25.0
+
+
+class LengthTable:
+    """`exact` gives a number for each length, or a row of the given `shape`. Where the function `is_smooth`, a table is
+    as near as the `tolerance`."""
+
+    def __init__(
+        self, exact: Callable[[Floats], Floats], tolerance: float, *, is_smooth: bool, shape: tuple[int, ...] = ()
+    ) -> None:
+        self._exact, self._tolerance, self.is_smooth, self._shape = exact, tolerance, is_smooth, shape
+        self._known: dict[float, float | list[float]] = {}
+        self._table: PchipInterpolator | None = None
+        self._reach = (math.inf, -math.inf)
+
+    def __call__(self, lengths: Floats, *, exactly: bool = False) -> Floats:
+        if self._table is not None and not exactly:
+            return self._looked_up(lengths)
+        different, which = np.unique(lengths, return_inverse=True)
+        return (self._each(different) if exactly else self._of(different))[which.ravel()]
+
+    def best(self, longest: float) -> float:
+        """The highest value up to a length."""
+        lengths = longest * np.exp(-np.linspace(0.0, _SPAN, _SAMPLES))
+        return float(np.max(self._exact(np.append(lengths, 0.0)), initial=0.0))
+
+    def longest(self, most: float, enough: float) -> float:
+        """The longest length up to `most` for which the value may be `enough`."""
+        low = math.log(most) - _SPAN
+        table = self._prepared(low, math.log(most))
+        at = table.x[table.x <= math.log(most)]
+        reaching = np.flatnonzero(table(at) >= enough)
+        # Up to the next point the value is between the two.
+        return math.exp(at[reaching[-1] + 1]) if len(reaching) and reaching[-1] + 1 < len(at) else most
+
+    def _of(self, lengths: Floats) -> Floats:
+        if not self.is_smooth or len(self._known) + len(lengths) <= _FEW:
+            return self._each(lengths)
+        return self._looked_up(lengths)
+
+    def _looked_up(self, lengths: Floats) -> Floats:
+        inner = (lengths > 0) & np.isfinite(lengths)
+        found = np.empty((len(lengths), *self._shape))
+        found[~inner] = self._each(lengths[~inner])
+        logs = np.log(lengths[inner])
+        if len(logs):
+            found[inner] = self._prepared(float(logs.min()), float(logs.max()))(logs)
+        return found
+
+    def _each(self, lengths: Floats) -> Floats:
+        """One by one, each only once."""
+        wanted = lengths.tolist()
+        if len(self._known) > 64 * _FEW:
+            self._known.clear()
+        new = [length for length in wanted if length not in self._known]
+        if new:
+            self._known.update(zip(new, self._exact(np.array(new)).tolist(), strict=True))
+        return np.array([self._known[length] for length in wanted]).reshape(len(wanted), *self._shape)
+
+    def _prepared(self, low: float, high: float) -> PchipInterpolator:
+        """A table that has these lengths."""
+        if self._table is None or low < self._reach[0] or high > self._reach[1]:
+            # Beyond the table there may be more: a table anew costs as much as a million lengths.
+            self._reach = min(low - _MARGIN, self._reach[0]), max(high + 1.0, self._reach[1])
+            self._table = refined_table(self._exactly, np.linspace(*self._reach, 33), self._tolerance)
+        return self._table
+
+    def _exactly(self, logs: Floats) -> Floats:
+        return self._exact(np.exp(logs))
