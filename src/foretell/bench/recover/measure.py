@@ -105,7 +105,7 @@ def _distance(case: str, rows: Sequence[Rows]) -> Point:
         f"{np.mean(errors):.4f} from the truth ({each}; {np.mean(by_chance):.4f} by chance), "
         f"{count:,.0f} estimates say {predicted:.3f}, {true:.3f} are true"
     )
-    return Point("recover", case, round(count), 0.0, 0.0, note=note)
+    return Point("calibration", case, round(count), 0.0, 0.0, note=note)
 
 
 def _predicted(rows: Rows) -> float:
@@ -159,7 +159,7 @@ def slug(world: str) -> str:
 
 
 def _point(figure: str, curve: str, x: float, y: float) -> Point:
-    return Point("recover", f"{figure}: {curve}, {x:.3g}", 0, 0.0, 0.0, figure=figure, curve=curve, x=x, y=y, unit="")
+    return Point("calibration", f"{figure}: {curve}, {x:.3g}", 0, 0.0, 0.0, figure=figure, curve=curve, x=x, y=y, unit="")
 
 
 # ── readers that poll ──
