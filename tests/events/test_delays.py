@@ -96,7 +96,8 @@ def points(*pairs: object) -> dict[str, object]:
 def test_invalid_descriptions_are_refused(description: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
         DelayDistribution.of(description)
-    assert (caught.value.code, str(caught.value)) == ("bad-delay", message)
+    assert (caught.value.code, caught.value.message) == ("bad-delay", message)
+    assert caught.value.hint
 
 
 def test_an_unknown_distribution() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from foretell.arrays import Floats, Ints
 from foretell.events.delays.distributions import DelayDistribution
 from foretell.events.delays.quadrature import log_integrals
-from foretell.events.delays.tables import refined_table
+from foretell.events.delays.tables import refined_table, smooth_table
 from foretell.records import record
 
 LogValues: TypeAlias = Callable[[Floats], Floats]
@@ -115,7 +115,7 @@ def convolution(first: Density, second: Density, until: float) -> Density:
     atoms = tuple((a + b, p + q) for a, p in first.atoms for b, q in second.atoms)
     if until <= 0:
         return Density(lambda t: np.full_like(t, -np.inf), first.landmarks, atoms)
-    sums = np.add.outer(first.landmarks[:: max(1, len(first.landmarks) // 6)], second.landmarks[::8]).ravel()
+    sums = np.add.outer(first.landmarks[:: max(1, len(first.landmarks) // 12)], second.landmarks[::4]).ravel()
     marks = np.unique(
         np.concatenate([[until], first.landmarks, second.landmarks, sums, until * 0.5 ** np.arange(1, 30)])
     )
@@ -127,7 +127,7 @@ def convolution(first: Density, second: Density, until: float) -> Density:
         return np.maximum(log_convolution(first, second, np.minimum(np.exp(log_times), until)), _NOTHING)
 
     smooth = first.smooth and second.smooth
-    interpolated = refined_table(exact, logs, _TOLERANCE, smooth=smooth)
+    interpolated = (smooth_table if smooth else refined_table)(exact, logs, _TOLERANCE)
 
     def log_density(t: Floats) -> Floats:
         with np.errstate(divide="ignore"):
