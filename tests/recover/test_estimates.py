@@ -93,7 +93,7 @@ def test_random_programs() -> None:
 
 def test_wide_programs() -> None:
     """With everything that statements have."""
-    kinds = agrees([*range(6), 13, 23, 27, 31, 412], 3, wide_program)
+    kinds = agrees([*range(9), 13, 23, 27, 31, 412], 3, wide_program)
     assert kinds["estimate"] > 10
 
 
