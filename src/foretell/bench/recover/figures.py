@@ -1,4 +1,4 @@
-"""The figures of `foretell bench recover`: how reliable estimates are, and what they find."""
+"""The figures of `foretell bench calibration`: how reliable estimates are, and what they find."""
 
 from __future__ import annotations
 
@@ -63,4 +63,4 @@ def _curves(points: Sequence[Point], figure: str) -> tuple[Curve, ...]:
     )
 
 
-PAGE = FigurePage("recover", "Estimates of lost events", _INTRODUCTION, charts)
+PAGE = FigurePage("calibration", "Estimates of lost events", _INTRODUCTION, charts)

@@ -35,7 +35,7 @@ _NOTHING = -1e8
 @record
 class Density:
     """When something happens, in time from 0: `atoms` are times with the logarithms of their probabilities;
-    `landmarks` are times between which `log_density` changes little; it is `smooth` where it neither leaps nor bends."""
+    `landmarks` are times between which `log_density` changes little. It is `smooth` where it has no leaps."""
 
     log_density: LogValues
     landmarks: Floats
