@@ -44,6 +44,9 @@ _QUICK = 1_500
 _PERIOD, _OTHER_PERIOD = 10.0, 15.0
 _POLL_LOSS, _OTHER_LOSS = 0.05, 0.1
 
+#: The patterns over reads of polls, by their figures.
+POLLS = {"polls": NEGATED, "polls in a row": IN_A_ROW}
+
 
 def measure(quick: bool) -> Iterator[Point]:
     for world in WORLDS:
@@ -177,7 +180,7 @@ def polls(quick: bool) -> Iterator[Point]:
     """Reads at each poll of a reader, of which some are deleted; then with another period, and with more deleted, than
     in the history."""
     usual, slower = partial(polled_tags, period=_PERIOD), partial(polled_tags, period=_OTHER_PERIOD)
-    for pattern in (NEGATED, IN_A_ROW):
+    for figure, pattern in POLLS.items():
         trial = Trial(pattern, usual, loss=_POLL_LOSS, deleted="xyz")
         cases = {
             "as in the history": trial,
@@ -186,6 +189,5 @@ def polls(quick: bool) -> Iterator[Point]:
         }
         for case, changed in cases.items():
             rows = _of_histories(replace(_sized(changed, "polls", quick), later=_QUICK if quick else 10_000), quick)
-            name = "any ; !any ; any" if pattern.of_any else pattern.text
-            yield _distance(f"polls, {name}: {case}", rows)
-            yield from _reliability("polls", f"{'in a row' if pattern.of_any else 'x ; !y ; z'}, {case}", rows)
+            yield _distance(f"{figure}: {case}", rows)
+            yield from _reliability(figure, case, rows)
