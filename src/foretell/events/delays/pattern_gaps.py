@@ -146,11 +146,11 @@ class Gap:
         if self._ends in self.model.gaps or self.hidden_steps is not None or self.independent() is not None:
             return
         place = next(p for p in filter(self._counts, self.hidden) if self._nearest_delay(p) is None)
-        side = "before" if self.backwards and (not place.negated or place.after is None) else "after"
+        backwards = self.backwards and (not place.negated or place.after is None)
+        side, other = ("before", place.before) if backwards else ("after", place.after)
         raise InputError(
             "no-delay",
-            f"subscription '{statement}': LOSING needs the delay of '{place.name}' ({side} its neighbour), "
-            "and no model has it",
+            f"subscription '{statement}': LOSING needs the delay of '{place.name}' {side} '{other}', and no model has it",
             hint=f'train a model (foretell train), or pass {{"subscriptions": {{"{statement}": {{"{side}": '
             f'{{"{place.name}": {{"distribution": "exponential", "mean": 60, "share": 1}}}}}}}}}}',
         )
