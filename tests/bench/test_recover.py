@@ -9,9 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from foretell.bench.growth.curves import Point
 from foretell.bench.recover import measure
-from foretell.bench.recover.calibration import NEGATED, Rows, among
+from foretell.bench.recover.calibration import BETWEEN, NEGATED, Rows, among
 from foretell.bench.recover.figures import PAGE, charts
 from foretell.bench.recover.throughput import growth, state
 from foretell.bench.workloads.rfid_reads import HOUR, PAID, STOLEN, RecoverCase, reads
@@ -79,4 +78,4 @@ def test_distances_and_curves_of_a_world(tmp_path: Path) -> None:
 
 def test_sets_of_few_estimates_are_left_out() -> None:
     few = Rows(np.array([0.5]), np.array([True]), np.array([[1, -1, 2]]))
-    assert not list(measure._distances("few", measure.BETWEEN, [few]))
+    assert not list(measure._distances("few", BETWEEN, [few]))

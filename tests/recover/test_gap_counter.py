@@ -188,8 +188,7 @@ def test_conditions_on_the_values_of_a_lost_step(complete: bool) -> None:
 
 
 def test_training_says_which_gaps_a_history_lacks() -> None:
-    reads = [{"kind": k, "lane": 1, "time": t, "read": t} for t, k in ((0, "x"), (1, "z"), (2, "x"))]
-    seen = pa.Table.from_pylist([{**read, "time": float(read["time"])} for read in reads])
+    seen = pa.table({"kind": ["x", "z", "x"], "lane": [1, 1, 1], "time": [0.0, 1.0, 2.0], "read": [0, 1, 2]})
     text = statement(LOSS).replace("OF y", "")
     assert ft.train(text, {"reads": seen}).notes == (
         "'m': the history has no gap after 'x'; estimates of such gaps are 0 until a run has seen some",
