@@ -66,9 +66,7 @@ def test_probable_estimates_are_more_precise_than_plain_detection() -> None:
 
 
 def test_distances_and_curves_of_a_world(tmp_path: Path) -> None:
-    points = [
-        p for p in PAGE.drawn(measure.calibration("independent end", quick=True), tmp_path) if isinstance(p, Point)
-    ]
+    points = [*PAGE.drawn(measure.calibration("independent end", quick=True), tmp_path)]
     distances = [p for p in points if p.note is not None]
     assert any(p.case == f"independent end: {NEGATED.text}, lossy history" for p in distances)
     curves = {p.curve for p in points if p.figure == "reliability-independent-end"}
