@@ -150,7 +150,7 @@ class Gap:
         side, other = ("before", place.before) if backwards else ("after", place.after)
         raise InputError(
             "no-delay",
-            f"subscription '{statement}': no model has the delay of '{place.name}' {side} '{other}', which LOSING needs",
+            f"subscription '{statement}': LOSING needs the delay of '{place.name}' {side} '{other}'; no model has it",
             hint=f'train a model (foretell train), or pass {{"subscriptions": {{"{statement}": {{"{side}": '
             f'{{"{place.name}": {{"distribution": "exponential", "mean": 60, "share": 1}}}}}}}}}}',
         )
