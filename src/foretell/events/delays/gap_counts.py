@@ -197,8 +197,8 @@ class GapCounts:
 
     def _cells(self) -> Iterator[list[object]]:
         for key, bins in sorted(self.counts.items()):
-            places = np.flatnonzero(bins)
-            yield [[*key], [[int(place), float(bins[place])] for place in places]]
+            if len(places := np.flatnonzero(bins)):  # how events were divided may leave kinds without gaps
+                yield [[*key], [[int(place), float(bins[place])] for place in places]]
 
     @classmethod
     def from_json(cls, document: object, name: str) -> GapCounts:
@@ -223,10 +223,6 @@ class GapCounts:
         except (AssertionError, KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
             raise InputError("bad-model", f"the gap '{name}' of the model cannot be read: {error}") from None
         return cls(hidden, loss, counts, held)
-
-
-def _held_to_json(seen: Floats) -> list[list[float]]:
-    return [[int(place), *map(float, seen[:, place])] for place in np.flatnonzero(seen[0])]
 
 
 def _held_from_json(cells: Sequence[Sequence[float]]) -> Floats:

@@ -103,7 +103,8 @@ class BatchJob:
         known = {name: source.known for name, source in self._sources.items()}
         self.checked = program.checked(known, {name: table.types for name, table in tables.items()})
         _refuse_unsupported(self.checked)
-        require_delays(self.checked.statements, delays or {})
+        if delays is not None:  # training has none yet
+            require_delays(self.checked.statements, delays)
         self._cores = self._spark.sparkContext.defaultParallelism
         schemas = {name: source.schema for name, source in self._sources.items()}
         statements = [s for s in self.checked.statements if isinstance(s, CheckedSubscription)]
