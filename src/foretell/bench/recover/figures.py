@@ -32,18 +32,15 @@ _INTRODUCTION = (
 
 _FRACTION = (0.0, 1.0)
 
-#: Estimates of readers that poll say no less.
-_PROBABLE = (0.7, 1.0)
-
 
 def charts(points: Sequence[Point]) -> list[Chart]:
     return [*_reliability(points), *_found(points)]
 
 
 def _reliability(points: Sequence[Point]) -> Iterator[Chart]:
+    x, y = (Axis(title, log=False, span=_FRACTION) for title in ("what estimates say", "share that is true"))
     for world in (*WORLDS, *POLLS):
-        name, span = f"reliability-{slug(world)}", _PROBABLE if world in POLLS else _FRACTION
-        x, y = (Axis(title, log=False, span=span) for title in ("what estimates say", "share that is true"))
+        name = f"reliability-{slug(world)}"
         if curves := _curves(points, name):
             yield LineChart(name, f"{world}: reliability", _ON_THE_LINE, x, y, curves, reference_line=True)
 
