@@ -145,7 +145,8 @@ def test_getting_started(tmp_path: Path) -> None:
 
 def test_examples_of_the_language_parse() -> None:
     text = (ROOT / "docs/language.md").read_text(encoding="utf-8")
-    statements = [b for b in re.findall(r"^```\w*\n(.*?)^```", text, re.DOTALL | re.MULTILINE) if b[0] != "{"]
+    blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    statements = [block for block in blocks if not block.startswith(("{", "$ foretell", "note: "))]
     assert len(statements) == 6
     for statement in statements:
         ft.parse(statement)
@@ -262,7 +263,7 @@ def test_python_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs/python.md").read_text(encoding="utf-8")
     code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert len(code) == 7
+    assert len(code) == 8
     names: dict[str, Any] = {}
     for block in code:
         exec(block, names)
@@ -273,3 +274,5 @@ def test_python_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     (view,) = re.findall(r"```\n(\d+ notification.*?)```", text, re.DOTALL)
     assert view in shown
     assert "Backtest of 1 statement\n" in shown
+    (loss,) = re.findall(r"```\n(Loss by .*?)```", text, re.DOTALL)
+    assert loss in shown

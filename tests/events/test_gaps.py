@@ -13,7 +13,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from foretell.arrays import Floats
-from foretell.events.delays.densities import Density, convolution, log_convolution
+from foretell.events.delays.densities import Density, convolution, log_convolution, mixture
 from foretell.events.delays.distributions import DelayDistribution
 from foretell.events.delays.gaps import HiddenStep, HiddenSteps, at_edges, between_events
 from foretell.events.delays.independent_gaps import IndependentGap, IndependentStep, Link
@@ -68,6 +68,29 @@ def test_tables_of_convolutions() -> None:
     within = np.linspace(0.01, 3.9, 99)
     triangle = np.where(within < 2, within / 4, (4 - within) / 4)
     assert np.exp(convolution(flat, flat, 4.0).log_density(within)) == pytest.approx(triangle, rel=1e-4)
+
+
+smooth_delays = st.one_of(
+    st.builds(lambda mean: exponential(mean), st.floats(0.01, 100.0)),
+    st.builds(lambda shape, scale: delay("gamma", shape=shape, scale=scale), st.floats(0.8, 20.0), st.floats(0.1, 10)),
+    st.builds(lambda median, sigma: delay("lognormal", median=median, sigma=sigma), st.floats(0.1, 50.0),
+              st.floats(0.02, 2.0)),
+)  # fmt: skip
+
+
+@settings(max_examples=25, deadline=None)
+@given(smooth_delays, smooth_delays, st.floats(1.0, 1e4))
+def test_tables_of_smooth_convolutions_equal_the_integrals(
+    first: DelayDistribution, second: DelayDistribution, until: float
+) -> None:
+    """Among them a narrow delay that comes once in a thousand cases beside a wide one."""
+    rare = Density.of(delay("lognormal", median=until / 7, sigma=0.003)).scaled(1e-3)
+    either = mixture([Density.of(first), rare])
+    times = np.concatenate([np.geomspace(until / 1e3, until, 60), until / 7 * np.linspace(1.0, 1.05, 40)])
+    exact = log_convolution(either, Density.of(second), times)
+    table = convolution(either, Density.of(second), until).log_density(times)
+    likely = exact > -200
+    assert table[likely] == pytest.approx(exact[likely], abs=1e-4)
 
 
 def test_a_probability_at_one_time_convolves() -> None:

@@ -185,3 +185,13 @@ def test_conditions_on_the_values_of_a_lost_step(complete: bool) -> None:
     estimates = [n for n in ft.run(text, {"s": seen}, model=model) if n.kind == "estimate"]
     assert len(estimates) > 300
     assert np.mean([n.probability for n in estimates]) == pytest.approx(0.3, abs=0.03)
+
+
+def test_training_says_which_gaps_a_history_lacks() -> None:
+    seen = pa.table({"kind": ["x", "z", "x"], "lane": [1, 1, 1], "time": [0.0, 1.0, 2.0], "read": [0, 1, 2]})
+    text = statement(LOSS).replace("OF y", "")
+    assert ft.train(text, {"reads": seen}).notes == (
+        "'m': the history has no gap after 'x'; estimates of such gaps are 0 until a run has seen some",
+    )
+    with pytest.raises(ft.InputError, match="there is nothing to learn from: the history has no two events that 'm'"):
+        ft.train(text, {"reads": seen.slice(0, 0)})

@@ -92,13 +92,14 @@ def train(
     on_spark = choose_engine(program, sources, given, engine).engine == "spark"
     gaps: dict[str, Mapping[str, object]] = {}
     if losing:
-        from foretell.api.gap_trainer import trained_gaps, without_losing
+        from foretell.api.gap_trainer import trained_gaps, untrained_gaps, without_losing
 
         if on_spark:
             gaps, notes = _train_gaps_on_spark(program, sources, given, tables, strict, settings, period)
         else:
             history = read_history(program, inputs, time, read, tables, strict, period)
             gaps, notes = trained_gaps(program, history, settings), history.notes
+        notes += untrained_gaps(gaps)
         if not forecasting_trees:
             return Model(delays=gaps, notes=notes)
         program = without_losing(program)

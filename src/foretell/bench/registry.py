@@ -111,6 +111,16 @@ def _recover(quick: bool = False) -> Iterator[BenchResult]:
     return throughput(quick)
 
 
+def _calibration(quick: bool = False, output: Path | None = None) -> Iterator[BenchResult]:
+    from foretell.bench.recover import measure
+
+    if output is None:
+        return measure.measure(quick)
+    from foretell.bench.recover.figures import PAGE
+
+    return PAGE.drawn(measure.measure(quick), output)
+
+
 def _spark(events: int | None = None, cluster: bool = False) -> Iterator[BenchResult]:
     from foretell.bench.spark import batch, streaming
 
@@ -133,14 +143,15 @@ BENCHES: Mapping[str, Callable[..., Iterator[BenchResult]]] = {
     "spark": _spark,
     "recover": _recover,
     "correlate": _correlate,
+    "calibration": _calibration,
     "growth": _growth,
     "forecast": _forecast,
 }
 
 #: The options, and the benchmarks that take each.
 _TAKERS = {
-    "quick": ("growth", "forecast", "recover"),
-    "output": ("growth", "forecast"),
+    "quick": ("growth", "forecast", "recover", "calibration"),
+    "output": ("growth", "forecast", "calibration"),
     "events": ("spark",),
     "cluster": ("spark",),
 }

@@ -258,10 +258,12 @@ def bench_command(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="growth, forecast, recover: a short run, to check that it works.")
+        bool,
+        typer.Option("--quick", help="growth, forecast, recover, calibration: a short run, to check that it works."),
     ] = False,
     output: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="growth, forecast: write NAME.html and figures to this folder.")
+        Path | None,
+        typer.Option(metavar="DIR", help="growth, forecast, calibration: write NAME.html and figures to this folder."),
     ] = None,
     events: Annotated[
         int | None,

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from foretell.arguments.model import as_model, delay_models
@@ -16,6 +17,8 @@ from foretell.display import wrapped
 from foretell.errors import InputError, suggestion
 from foretell.events.delays.delay_model import DelayModel
 from foretell.events.ingest.template_tables import TemplateTable
+from foretell.events.types import Type
+from foretell.language import tree
 from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedSubscription
 from foretell.language.derived_windows import derived_window_notes
 from foretell.language.subscriptions import Subscriptions
@@ -143,6 +146,8 @@ def _with_losses(text: str, statement: CheckedSubscription, form: str, delays: M
     from foretell.recover.loss_automaton import automaton_mermaid, automaton_text, loss_automaton  # loads SciPy
 
     model = None if delays is None else delays.get(statement.name) or DelayModel()
+    if isinstance(statement.tree.within, tree.Span):  # a window with a unit is one of TIMESTAMPs, declared or not
+        statement = replace(statement, time=Type.TIMESTAMP)
     automaton = loss_automaton(statement, model)
     match form:
         case "json":

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
-from json import dumps
+from json import JSONEncoder, dumps
 
 from foretell.arrays import Ints, distinct
 from foretell.events.notification import ID_LENGTH
 from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.results import ResultBatch
+
+#: `dumps` with these arguments would make an encoder each time.
+_encoded = JSONEncoder(sort_keys=True, default=str).encode
 
 
 def estimate_ids(results: ResultBatch, rows: Ints) -> list[str]:
@@ -27,7 +30,7 @@ def _keys(results: ResultBatch, rows: Ints) -> Iterable[str]:
     if not results.schema.per:
         return ["null"] * len(rows)
     lanes, which = distinct(results.lane[rows])
-    texts = [dumps(dict(results.keys[lane]), sort_keys=True, default=str) for lane in lanes.tolist()]
+    texts = [_encoded(dict(results.keys[lane])) for lane in lanes.tolist()]
     return map(texts.__getitem__, which.tolist())
 
 

@@ -44,6 +44,10 @@ class GapScores:
     def __init__(self, scorer: EstimateScorer, present: tuple[str, ...]) -> None:
         self._scorer, self._present = scorer, present
         (before, after), between = scorer.gaps({step: float(n) for n, step in enumerate(present)}, len(present) - 1.0)
+        within = scorer.subscription.within
+        if within is not None:  # no gap is longer: the tables of one length serve all
+            longest = within / scorer.unit
+            before, after, *between = (replace(gap, length=longest) for gap in (before, after, *between))
         # The bounds of lost steps are other ones in each match.
         self._depends_on_length = not scorer.bounds
         score = scorer.losing.score

@@ -20,6 +20,7 @@ from foretell.plan.strategy import runs_without
 from foretell.recover.candidate_table import CandidateTable
 from foretell.recover.candidates import VariantMatches
 from foretell.recover.estimate_stage import EstimateStage
+from foretell.recover.gap_learner import learnable
 from foretell.recover.gap_scores import best_probability
 
 #: The candidates of a table whose bytes are counted: one more than fill it.
@@ -107,7 +108,9 @@ def _edge(
     if model is not None and subscription.within is not None:
         unit = 1_000_000 if subscription.time is Type.TIMESTAMP else 1
         best = best_probability(_gap(order, start, end, model), losing.score, subscription.within / unit)
-    runs = None if best is None else runs_without(best, losing.above)
+    # What is learned may change which estimates are probable enough: then all patterns run.
+    goes_on_learning = model is not None and bool(learnable(subscription, model))
+    runs = None if best is None or goes_on_learning else runs_without(best, losing.above)
     return LossEdge(
         None if start is None else order[start].name,
         None if end is None else order[end].name,

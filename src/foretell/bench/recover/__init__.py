@@ -1,1 +1,1 @@
-"""`foretell bench recover`: lost events."""
+"""`foretell bench recover` and `foretell bench calibration`: lost events."""

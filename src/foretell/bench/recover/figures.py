@@ -1,4 +1,4 @@
-"""The figures of `foretell bench recover`: how reliable estimates are, and what they find."""
+"""The figures of `foretell bench calibration`: how reliable estimates are, and what they find."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from foretell.bench.figure_page import FigurePage, by_curve
 from foretell.bench.growth.curves import Point
-from foretell.bench.recover.measure import slug
+from foretell.bench.recover.measure import POLLS, slug
 from foretell.bench.workloads.lossy_worlds import WORLDS
 from foretell.charts.curves import Axis, Curve, LineChart
 from foretell.charts.page import Chart
@@ -25,8 +25,9 @@ _PATTERNS = {"negated": "x ; !y ; z", "lost": "x ; y ; z"}
 
 _INTRODUCTION = (
     "Estimates of lost events in simulated worlds, whose truth is known. Models are trained on 20,000 instances and "
-    "estimates are made of others; one event in ten is lost. “both ends” is Foretell's own score, “independent” and "
-    "“published” are those of AYAC with the delay from x to y as it was, and “plain detection” is a run without LOSING."
+    "estimates are made of others; one event in ten is lost, of readers that poll one in twenty. “both ends” is "
+    "Foretell's own score, “independent” and “published” are those of AYAC with the delay from x to y as it was, and "
+    "“plain detection” is a run without LOSING."
 )
 
 _FRACTION = (0.0, 1.0)
@@ -38,7 +39,7 @@ def charts(points: Sequence[Point]) -> list[Chart]:
 
 def _reliability(points: Sequence[Point]) -> Iterator[Chart]:
     x, y = (Axis(title, log=False, span=_FRACTION) for title in ("what estimates say", "share that is true"))
-    for world in (*WORLDS, "polls"):
+    for world in (*WORLDS, *POLLS):
         name = f"reliability-{slug(world)}"
         if curves := _curves(points, name):
             yield LineChart(name, f"{world}: reliability", _ON_THE_LINE, x, y, curves, reference_line=True)
@@ -63,4 +64,4 @@ def _curves(points: Sequence[Point], figure: str) -> tuple[Curve, ...]:
     )
 
 
-PAGE = FigurePage("recover", "Estimates of lost events", _INTRODUCTION, charts)
+PAGE = FigurePage("calibration", "Estimates of lost events", _INTRODUCTION, charts)

@@ -1,4 +1,4 @@
-"""`foretell bench recover`, the estimates: how far what they say is from what is true, and what they find.
+"""`foretell bench calibration`: how far what they say is from what is true, and what they find.
 
 Each distance is the mean over several histories. Beside it stands the one that chance would leave if estimates said the
 truth.
@@ -31,7 +31,10 @@ from foretell.forecast.evaluation.metrics import confusion_counts, reliability_c
 THRESHOLDS = np.linspace(0.05, 0.95, 19)
 
 #: The histories of each trial, of those where any step may be lost, and the random truths that show what chance leaves.
-_HISTORIES, _HISTORIES_OF_ANY, _TRUTHS = 3, 2, 5
+_HISTORIES, _HISTORIES_OF_ANY, _TRUTHS = 10, 4, 5
+
+#: With fewer estimates, 25 in each of the 20 bins, their distance is that of chance.
+_FEWEST = 500
 
 #: The instances whose estimates are judged; where a lane has twenty at a time, each has many estimates.
 _LATER, _LATER_OVERLAPPING = 40_000, 3_000
@@ -40,6 +43,9 @@ _QUICK = 1_500
 #: The seconds between two polls of a reader, and what they change to.
 _PERIOD, _OTHER_PERIOD = 10.0, 15.0
 _POLL_LOSS, _OTHER_LOSS = 0.05, 0.1
+
+#: The patterns over reads of polls, by their figures.
+POLLS = {"polls": NEGATED, "polls in a row": IN_A_ROW}
 
 
 def measure(quick: bool) -> Iterator[Point]:
@@ -84,9 +90,12 @@ def _distances(case: str, pattern: LossyPattern, rows: Sequence[Rows]) -> Iterat
     if pattern is NEGATED:
         yield _distance(case, rows)
         return
-    for lost in np.unique(rows[0].events < 0, axis=0)[1:]:
+    for lost in np.unique(rows[0].events < 0, axis=0):
+        own = [r.only(np.all((r.events < 0) == lost, axis=1)) for r in rows]
+        if not lost.any() or min(len(r.predicted) for r in own) < _FEWEST:
+            continue
         names = " and ".join(step for step, is_lost in zip(pattern.steps, lost, strict=True) if is_lost)
-        yield _distance(f"{case}, {names} lost", [r.only(np.all((r.events < 0) == lost, axis=1)) for r in rows])
+        yield _distance(f"{case}, {names} lost", own)
 
 
 def _distance(case: str, rows: Sequence[Rows]) -> Point:
@@ -100,12 +109,12 @@ def _distance(case: str, rows: Sequence[Rows]) -> Point:
     count, predicted, true = (
         float(np.mean([f(r) for r in rows])) for f in (lambda r: len(r.predicted), _predicted, _true)
     )
-    each = ", ".join(f"{error:.4f}" for error in errors)
+    least, most = min(errors), max(errors)
     note = (
-        f"{np.mean(errors):.4f} from the truth ({each}; {np.mean(by_chance):.4f} by chance), "
+        f"{np.mean(errors):.4f} from the truth ({least:.4f} to {most:.4f}; {np.mean(by_chance):.4f} by chance), "
         f"{count:,.0f} estimates say {predicted:.3f}, {true:.3f} are true"
     )
-    return Point("recover", case, round(count), 0.0, 0.0, note=note)
+    return Point("calibration", case, round(count), 0.0, 0.0, note=note)
 
 
 def _predicted(rows: Rows) -> float:
@@ -159,7 +168,9 @@ def slug(world: str) -> str:
 
 
 def _point(figure: str, curve: str, x: float, y: float) -> Point:
-    return Point("recover", f"{figure}: {curve}, {x:.3g}", 0, 0.0, 0.0, figure=figure, curve=curve, x=x, y=y, unit="")
+    return Point(
+        "calibration", f"{figure}: {curve}, {x:.3g}", 0, 0.0, 0.0, figure=figure, curve=curve, x=x, y=y, unit=""
+    )
 
 
 # ── readers that poll ──
@@ -169,7 +180,7 @@ def polls(quick: bool) -> Iterator[Point]:
     """Reads at each poll of a reader, of which some are deleted; then with another period, and with more deleted, than
     in the history."""
     usual, slower = partial(polled_tags, period=_PERIOD), partial(polled_tags, period=_OTHER_PERIOD)
-    for pattern in (NEGATED, IN_A_ROW):
+    for figure, pattern in POLLS.items():
         trial = Trial(pattern, usual, loss=_POLL_LOSS, deleted="xyz")
         cases = {
             "as in the history": trial,
@@ -178,6 +189,5 @@ def polls(quick: bool) -> Iterator[Point]:
         }
         for case, changed in cases.items():
             rows = _of_histories(replace(_sized(changed, "polls", quick), later=_QUICK if quick else 10_000), quick)
-            name = "any ; !any ; any" if pattern.of_any else pattern.text
-            yield _distance(f"polls, {name}: {case}", rows)
-            yield from _reliability("polls", f"{'in a row' if pattern.of_any else 'x ; !y ; z'}, {case}", rows)
+            yield _distance(f"{figure}: {case}", rows)
+            yield from _reliability(figure, case, rows)

@@ -14,6 +14,7 @@ from itertools import islice
 
 import pyarrow as pa
 
+from foretell.bench.growth.harness import in_new_process, resident_bytes
 from foretell.bench.result import BenchResult
 from foretell.bench.workloads.rfid_reads import HOUR, MINUTE, RecoverCase, reads
 from foretell.engine import Engine
@@ -32,14 +33,19 @@ WINDOWS = (10 * MINUTE, HOUR, WINDOW)
 THRESHOLDS = (0.8, 0.0)
 
 #: The pieces after which the cost of an event is reported, about a million, ten million and a hundred million events.
-GROWTH, LONG_GROWTH = (4, 37), (4, 37, 370)
+GROWTH = (4, 37, 370)
+
+#: State is measured with so many tags, after so many pieces: most tags have a lane then.
+STATE_TAGS, STATE_PIECES = 300_000, 4
 
 _SEED = 1
+_BATCH = 20_000
 
 
 def throughput(quick: bool) -> Iterator[BenchResult]:
     for case in _cases(quick):
         yield from _compared(case, 1 if quick else PIECES)
+    yield from state(TAGS if quick else STATE_TAGS, 1 if quick else STATE_PIECES)
     yield from growth((2, 4) if quick else GROWTH)
 
 
@@ -77,6 +83,28 @@ def _timed(engine: Engine, pieces: Sequence[pa.Table]) -> tuple[float, int]:
     for piece in pieces:
         found += engine.push("reads", piece).to_arrow().num_rows
     return time.process_time() - started, found
+
+
+# ── state ──
+
+
+def state(tags: int, pieces: int) -> Iterator[BenchResult]:
+    """How much memory the engine takes after so many pieces, and how large its snapshot is."""
+    for above in THRESHOLDS:
+        case = RecoverCase(True, LOSS, WINDOW, above)
+        events, seconds, resident, snapshot = in_new_process(_state, case, tags, pieces)
+        note = f"{resident / tags:,.0f} bytes of memory for a tag, {snapshot / tags:,.1f} in a snapshot"
+        yield BenchResult("recover", f"{case.name}, {tags:,} tags", events, seconds, events / seconds, note=note)
+
+
+def _state(case: RecoverCase, tags: int, pieces: int) -> tuple[int, float, int, int]:
+    _timed(case.engine(), [next(reads(TAGS, LOSS, _SEED))])  # loads the kernels
+    engine, base, events, seconds = case.engine(), resident_bytes(), 0, 0.0
+    for piece in islice(reads(tags, LOSS, _SEED), pieces):
+        for first in range(0, len(piece), _BATCH):  # small beside the state
+            seconds += _timed(engine, [piece.slice(first, _BATCH)])[0]
+        events += len(piece)
+    return events, seconds, max(0, resident_bytes() - base), len(engine.snapshot())
 
 
 # ── growth ──

@@ -14,13 +14,16 @@ import numpy as np
 from foretell.arrays import Floats, Ints
 from foretell.events.delays.distributions import DelayDistribution
 from foretell.events.delays.quadrature import log_integrals
-from foretell.events.delays.tables import refined_table
+from foretell.events.delays.tables import refined_table, smooth_table
 from foretell.records import record
 
 LogValues: TypeAlias = Callable[[Floats], Floats]
 
 #: Towards both ends of an integral panels are an eighth as long as the one before, so many times.
 _SHRINKAGE, _SHRUNK = 8, 15
+
+#: So many integrals at once: what they need stays in the cache of the processor.
+_AT_ONCE = 32
 
 #: The logarithm of a tabulated density is as near.
 _TOLERANCE = 4e-6
@@ -32,11 +35,12 @@ _NOTHING = -1e8
 @record
 class Density:
     """When something happens, in time from 0: `atoms` are times with the logarithms of their probabilities;
-    `landmarks` are times between which `log_density` changes little."""
+    `landmarks` are times between which `log_density` changes little. It is `smooth` where it has no leaps."""
 
     log_density: LogValues
     landmarks: Floats
     atoms: tuple[tuple[float, float], ...] = ()
+    smooth: bool = False
 
     @classmethod
     def of(cls, delay: DelayDistribution, log_weight: LogValues | None = None) -> Density:
@@ -46,16 +50,19 @@ class Density:
         if delay.atom is not None:
             time, mass = delay.atom
             atoms.append((time, float(np.log(mass) + weigh(np.array([time]))[0])))
-        return cls(lambda t: delay.log_density(t) + weigh(t), delay.landmarks, tuple(atoms))
+        smooth = not delay.law.kinks and log_weight is None
+        return cls(lambda t: delay.log_density(t) + weigh(t), delay.landmarks, tuple(atoms), smooth)
 
     def scaled(self, factor: float) -> Density:
         with np.errstate(divide="ignore"):
             log = float(np.log(factor))
         atoms = tuple((time, mass + log) for time, mass in self.atoms) if factor > 0 else ()
-        return Density(lambda t: self.log_density(t) + log, self.landmarks, atoms)
+        return Density(lambda t: self.log_density(t) + log, self.landmarks, atoms, self.smooth)
 
     def cut(self, low: float, high: float) -> Density:
         """Only the times from `low` to `high`."""
+        if low <= 0 and high == np.inf:
+            return self
         marks = np.unique(np.concatenate([self.landmarks, [m for m in (low, high) if 0 < m < np.inf]]))
         inside = tuple((time, mass) for time, mass in self.atoms if low <= time <= high)
         return Density(lambda t: np.where((t >= low) & (t <= high), self.log_density(t), -np.inf), marks, inside)
@@ -86,11 +93,17 @@ class Density:
 def mixture(densities: Sequence[Density]) -> Density:
     marks = np.unique(np.concatenate([d.landmarks for d in densities]))
     atoms = tuple(atom for d in densities for atom in d.atoms)
-    return Density(lambda t: np.logaddexp.reduce([d.log_density(t) for d in densities], axis=0), marks, atoms)
+    smooth = all(d.smooth for d in densities)
+    return Density(lambda t: np.logaddexp.reduce([d.log_density(t) for d in densities], axis=0), marks, atoms, smooth)
 
 
 def log_convolution(first: Density, second: Density, times: Floats) -> Floats:
     """The logarithm of the density of the sum of two times, at each of `times`."""
+    blocks = np.split(times, range(_AT_ONCE, len(times), _AT_ONCE))
+    return np.concatenate([_log_convolved(first, second, block) for block in blocks])
+
+
+def _log_convolved(first: Density, second: Density, times: Floats) -> Floats:
     owner, low, high = panels(times, first.landmarks, second.landmarks)
 
     def integrand(number: Ints, t: Floats) -> Floats:
@@ -118,14 +131,15 @@ def convolution(first: Density, second: Density, until: float) -> Density:
     def exact(log_times: Floats) -> Floats:
         return np.maximum(log_convolution(first, second, np.minimum(np.exp(log_times), until)), _NOTHING)
 
-    interpolated = refined_table(exact, logs, _TOLERANCE)
+    smooth = first.smooth and second.smooth
+    interpolated = (smooth_table if smooth else refined_table)(exact, logs, _TOLERANCE)
 
     def log_density(t: Floats) -> Floats:
         with np.errstate(divide="ignore"):
             found = np.asarray(interpolated(np.clip(np.log(t), logs[0], logs[-1])), float)
         return np.where((t > 0) & (found > _NOTHING / 2), found, -np.inf)
 
-    return Density(log_density, marks, atoms)
+    return Density(log_density, marks, atoms, smooth)
 
 
 def panels(until: Floats, landmarks: Floats, from_end: Floats) -> tuple[Ints, Floats, Floats]:

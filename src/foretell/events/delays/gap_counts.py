@@ -224,8 +224,8 @@ class GapCounts:
 
     def _cells(self) -> Iterator[list[object]]:
         for key, bins in sorted(self.counts.items()):
-            places = np.flatnonzero(bins)
-            yield [[*key], [[int(place), float(bins[place])] for place in places]]
+            if len(places := np.flatnonzero(bins)):  # how events were divided may leave kinds without gaps
+                yield [[*key], [[int(place), float(bins[place])] for place in places]]
 
     @classmethod
     def from_json(cls, document: object, name: str) -> GapCounts:

@@ -60,7 +60,7 @@ def estimate_between(gap: Gap, score: Score, lengths: Floats) -> GapEstimate:
         if score is Score.BOTH_ENDS:
             if (known := ~np.isnan(gap.learned(lengths))).any():
                 found[known] = _by_places(gap, lengths[known])
-            if (hidden := gap.reaching(lengths).hidden_steps()) is not None:
+            if (hidden := gap.reaching(lengths).hidden_steps) is not None:
                 _fill(found, lengths, [lost_between(hidden, gap.end or "")])
         _fill_without_end(found, gap, lengths)
     return GapEstimate(scored.probability, scored.independent, found)
@@ -82,7 +82,7 @@ def _at_edge(gap: Gap, other: Gap, score: Score, rooms: Floats) -> Floats:
             seen = found[known]
             _fill(seen, rooms[known], [_seen_at_edge(gap, step, other, rooms) for step in gap.lost])
             found[known] = seen
-        own, others = gap.reaching(rooms).hidden_steps(), other.reaching(rooms).hidden_steps()
+        own, others = gap.reaching(rooms).hidden_steps, other.reaching(rooms).hidden_steps
         if own is not None and others is not None:
             _fill(found, rooms, [lost_at_edge(own, others)])
     _fill_without_end(found, gap, rooms)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -53,6 +54,7 @@ class Gap:
     end: str | None = None
     backwards: bool = False
 
+    @cached_property
     def hidden_steps(self) -> HiddenSteps | None:
         """The arguments of the score of both ends; None where the model does not know all of them."""
         for hidden in (self.hidden, tuple(p for p in self.hidden if self._counts(p))):
@@ -65,8 +67,9 @@ class Gap:
         return None
 
     def reaching(self, lengths: Floats) -> Gap:
-        """The gap with the longest of these lengths."""
-        return replace(self, length=float(lengths.max(initial=0.0)))
+        """The gap, at least as long as the longest of these lengths: so one table of convolutions serves many."""
+        longest = float(lengths.max(initial=0.0))
+        return self if longest <= self.length < math.inf else replace(self, length=longest)
 
     def learned(self, lengths: Floats) -> Floats:
         """The probability for each length by the counts of a history; NaN where the model has none of such gaps."""
@@ -150,14 +153,14 @@ class Gap:
 
     def check(self, statement: str) -> None:
         """Raises InputError where the model permits no score."""
-        if self._ends in self.model.gaps or self.hidden_steps() is not None or self.independent() is not None:
+        if self._ends in self.model.gaps or self.hidden_steps is not None or self.independent() is not None:
             return
         place = next(p for p in filter(self._counts, self.hidden) if self._nearest_delay(p) is None)
-        side = "before" if self.backwards and (not place.negated or place.after is None) else "after"
+        backwards = self.backwards and (not place.negated or place.after is None)
+        side, other = ("before", place.before) if backwards else ("after", place.after)
         raise InputError(
             "no-delay",
-            f"subscription '{statement}': LOSING needs the delay of '{place.name}' ({side} its neighbour), "
-            "and no model has it",
+            f"subscription '{statement}': LOSING needs the delay of '{place.name}' {side} '{other}'; no model has it",
             hint=f'train a model (foretell train), or pass {{"subscriptions": {{"{statement}": {{"{side}": '
             f'{{"{place.name}": {{"distribution": "exponential", "mean": 60, "share": 1}}}}}}}}}}',
         )
@@ -182,7 +185,7 @@ def gap_probability(gap: Gap, score: Score, lengths: Floats) -> Scored:
     found = np.full(len(lengths), math.nan)
     if score is Score.BOTH_ENDS:
         found = gap.learned(lengths)
-        if (unknown := np.isnan(found)).any() and (hidden := gap.reaching(lengths).hidden_steps()) is not None:
+        if (unknown := np.isnan(found)).any() and (hidden := gap.reaching(lengths).hidden_steps) is not None:
             found[unknown] = between_events(hidden, gap.end or "", lengths[unknown])
     return _completed(found, [gap], score, lengths)
 
@@ -196,7 +199,7 @@ def edge_probability(before: Gap, after: Gap, score: Score, rooms: Floats) -> Sc
     found = np.full(len(rooms), math.nan)
     if score is Score.BOTH_ENDS:
         found = np.prod([gap.learned(rooms) for gap in gaps], axis=0)
-        first, last = before.reaching(rooms).hidden_steps(), after.reaching(rooms).hidden_steps()
+        first, last = before.reaching(rooms).hidden_steps, after.reaching(rooms).hidden_steps
         if (unknown := np.isnan(found)).any() and first is not None and last is not None:
             found[unknown] = at_edges((first, last), rooms[unknown])
     return _completed(found, gaps, score, rooms)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator
+from scipy.interpolate import CubicSpline, PchipInterpolator
 
-from foretell.arrays import Floats
+from foretell.arrays import Flags, Floats
 
 #: A table has at most so many intervals.
 MOST_INTERVALS = 8192
@@ -15,8 +15,14 @@ MOST_INTERVALS = 8192
 #: A narrower interval is not halved.
 NARROWEST = 1e-9
 
+#: A table begins with so many intervals where nothing else is said.
+_FIRST_INTERVALS = 64
 
-def refined_table(exact: Callable[[Floats], Floats], at: Floats, tolerance: float) -> PchipInterpolator:
+Function = Callable[[Floats], Floats]
+Curve = type[CubicSpline] | type[PchipInterpolator]
+
+
+def refined_table(exact: Function, at: Floats, tolerance: float) -> PchipInterpolator:
     """A table of a function, of a number or a row of numbers, from the first to the last of `at`, which ascend. An
     interval is halved until the table is as near in its middle, or as long as there are few enough.
 
@@ -24,19 +30,57 @@ def refined_table(exact: Callable[[Floats], Floats], at: Floats, tolerance: floa
     >>> bool(abs(table(0.3) - 0.3**0.5) < 1e-5), len(table.x) < 200
     (True, True)
     """
-    values = exact(at)
-    coarse = np.diff(at) > NARROWEST
-    while coarse.any() and len(at) <= MOST_INTERVALS:
-        table = PchipInterpolator(at, values)
-        middle = ((at[1:] + at[:-1]) / 2)[coarse]
-        found = exact(middle)
-        wrong = (np.abs(table(middle) - found) > tolerance).reshape(len(middle), -1).any(axis=1)
-        order = np.argsort(np.concatenate([at, middle]), kind="stable")
-        at, values = np.concatenate([at, middle])[order], np.concatenate([values, found])[order]
-        # Both halves of an interval whose middle was wrong, and their neighbours: an error may be 0 in a middle alone.
-        halves = np.isin(at, middle[wrong])
-        coarse = halves[1:] | halves[:-1]
+    table = _Table(exact, PchipInterpolator, tolerance, at)
+    table.refine(np.ones(len(at) - 1, np.bool_))
+    return PchipInterpolator(table.at, table.values)
+
+
+def smooth_table(exact: Function, marks: Floats, tolerance: float) -> CubicSpline | PchipInterpolator:
+    """A table of a smooth function from the first to the last of `marks`, which ascend; it is as near at each of them.
+
+    A spline needs a tenth of the points that a monotone table needs: it converges by the fourth power of the intervals.
+
+    >>> table = smooth_table(np.sin, np.array([0.0, 1.0, 3.0]), 1e-6)
+    >>> bool(abs(table(0.3) - np.sin(0.3)) < 1e-6), len(table.x) < 200
+    (True, True)
+    """
+    table = _Table(exact, CubicSpline, tolerance, np.linspace(marks[0], marks[-1], _FIRST_INTERVALS + 1))
+    if table.refine(np.ones(_FIRST_INTERVALS, np.bool_)) and table.refine(table.add_wrong(marks)):
+        return CubicSpline(table.at, table.values)
+    return PchipInterpolator(table.at, table.values)  # a spline that is not near enough may be anywhere
+
+
+class _Table:
+    def __init__(self, exact: Function, curve: Curve, tolerance: float, at: Floats) -> None:
+        self._exact, self._curve, self._tolerance = exact, curve, tolerance
+        self.at, self.values = at, exact(at)
+
+    def refine(self, coarse: Flags) -> bool:
+        """Halve these intervals, as long as it takes. Returns whether they are near enough."""
+        coarse &= np.diff(self.at) > NARROWEST  # a leap cannot be approached for ever
+        while coarse.any() and len(self.at) <= MOST_INTERVALS:
+            middle = ((self.at[1:] + self.at[:-1]) / 2)[coarse]
+            coarse = self._add(middle, self._wrong(middle, found := self._exact(middle)), found)
+        return not coarse.any()
+
+    def add_wrong(self, marks: Floats) -> Flags:
+        """Take up the marks at which the table is wrong. Returns the intervals beside them."""
+        marks = np.setdiff1d(marks, self.at)
+        found = self._exact(marks)
+        wrong = self._wrong(marks, found)
+        return self._add(marks[wrong], np.ones(int(wrong.sum()), np.bool_), found[wrong])
+
+    def _wrong(self, at: Floats, found: Floats) -> Flags:
+        wrong = np.abs(self._curve(self.at, self.values)(at) - found) > self._tolerance
+        return np.asarray(wrong.reshape(len(at), -1).any(axis=1))
+
+    def _add(self, at: Floats, wrong: Flags, found: Floats) -> Flags:
+        """Take up points. Returns both intervals beside each wrong one, and their neighbours: an error may be 0 in a
+        middle alone."""
+        order = np.argsort(np.concatenate([self.at, at]), kind="stable")
+        self.at, self.values = np.concatenate([self.at, at])[order], np.concatenate([self.values, found])[order]
+        ends = np.isin(self.at, at[wrong])
+        coarse = ends[1:] | ends[:-1]
         beside = np.concatenate([[False], coarse, [False]])
-        coarse |= beside[:-2] | beside[2:]
-        coarse &= np.diff(at) > NARROWEST  # a leap cannot be approached for ever
-    return PchipInterpolator(at, values)
+        coarse = coarse | beside[:-2] | beside[2:]
+        return np.asarray(coarse & (np.diff(self.at) > NARROWEST))
