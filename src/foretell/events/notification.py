@@ -25,8 +25,8 @@ COLUMNS = (
     "events",
 )
 
-#: The kind of a row that takes an estimate back.
-WITHDRAWN = "withdrawn"
+#: The kinds of rows that refer to an estimate: one that confirms it, and one that takes it back.
+CONFIRMED, WITHDRAWN = "confirmed", "withdrawn"
 
 #: The name of a step's event, a list of names where the step is repeated, None where it is unbound or lost.
 EventNames = Scalar | Sequence[Scalar]

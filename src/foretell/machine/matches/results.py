@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -36,11 +36,17 @@ class ForecastColumns:
 @record
 class EstimateColumns:
     """The probability of each match that may have lost events, and the kind of its notification. `hidden` are the steps
-    of which an event may be lost, each with the number of the match's event before it."""
+    of which an event may be lost, each with the number of the match's event before it. `late` has the names of events
+    that came late, by their steps."""
 
     probability: Floats
     kind: str
     hidden: tuple[tuple[str, int], ...] = ()
+    late: Mapping[str, NDArray[np.object_]] = field(default_factory=dict)
+
+    def filter(self, keep: Flags) -> EstimateColumns:
+        late = {step: names[keep] for step, names in self.late.items()}
+        return replace(self, probability=self.probability[keep], late=late)
 
 
 #: About what a column of a result takes, with the work on it.
@@ -154,7 +160,7 @@ class ResultBatch:
             bindings={name: column.take(keep) for name, column in self.bindings.items()},
             intervals=None if self.intervals is None else self.intervals[keep],
             forecasts=None if forecasts is None else replace(forecasts, probability=forecasts.probability[keep]),
-            estimates=None if estimates is None else replace(estimates, probability=estimates.probability[keep]),
+            estimates=None if estimates is None else estimates.filter(keep),
         )
 
     def without_buffer(self) -> ResultBatch:
@@ -223,9 +229,12 @@ class ResultBatch:
             events=self._event_names(i),
             time_type=self.schema.time,
         )
-        if self.estimates is None or notification.id is not None:
+        if self.estimates is None:
             return notification
-        return replace(notification, id=estimate_id(notification))
+        if notification.id is None:
+            notification = replace(notification, id=estimate_id(notification))
+        late = {step: names[i] for step, names in self.estimates.late.items()}
+        return replace(notification, events={**notification.events, **late}) if late else notification
 
     def binding_type(self, name: str) -> Type:
         """The type of a RETURN column or, in a forecast, of a variable."""
