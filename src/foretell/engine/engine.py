@@ -185,7 +185,7 @@ class Engine(Viewed):
             pipeline.require_room((events,))
             (late,) = pipeline.buffer.add_together((events,))
             self._deployment.inputs.schemas[stream] = events.schema
-            rows = pipeline.notifications()
+            rows = pipeline.notifications(pipeline.revised_by((late,), self._deployment.tables))
         notes += pipeline.limit_notes()
         bad, statements = events.quarantined, pipeline.statements
         return Notifications(rows, bad, totals, notes, late.events(), statements, unreadable=unreadable)
@@ -229,12 +229,13 @@ class Engine(Viewed):
         with self._use.changing:
             pipeline.require_room(read_batches)
             late = pipeline.buffer.add_together(read_batches)
+            revised = pipeline.revised_by(late, self._deployment.tables)
             pipeline.buffer.observe_latest(latest or {})
             results: tuple[ResultBatch, ...] = ()
             if take is None:
-                results = tuple(pipeline.process())
+                results = tuple(pipeline.process(revised))
             else:
-                for part in pipeline.parts():
+                for part in pipeline.parts(revised):
                     take(part)
         return ColumnarResult(results, bad, totals, notes + pipeline.limit_notes(), tuple(late), unreadable)
 

@@ -141,8 +141,7 @@ class InputGroup:
         yield from self.stream.texts()
         for group in self.nfa_groups:
             yield from group.texts()
-        for result in self.stages.held:
-            yield from result.texts(())
+        yield from self.stages.texts()
 
     def texts_of(self, name: str, results: ResultBatch) -> Iterator[Ints]:
         """The codes of all texts in results of a statement."""

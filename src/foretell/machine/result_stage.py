@@ -7,12 +7,25 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from foretell.arrays import Ints
+from foretell.events.notification import Notification
 from foretell.events.types import Scalar
 from foretell.filter.string_dictionary import Texts
 from foretell.machine.input.lane_keys import LaneKeys
+from foretell.machine.input.merged_stream import MergedStream
+from foretell.machine.input.revisions import LateInput
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.matches.uncertainty import split_by_certainty
+from foretell.records import record
+
+
+@record
+class ReportedEstimate:
+    """An estimate that was reported and is neither confirmed nor withdrawn. `settle` says whether it happened, and at
+    which time this is known; it gives the result."""
+
+    notification: Notification
+    settle: Callable[[bool, int | float], ResultBatch]
 
 
 class ResultStage(Protocol):
@@ -37,6 +50,15 @@ class ResultStage(Protocol):
 
     def process(self, results: Sequence[ResultBatch], now: int | float, /) -> list[ResultBatch]:
         """The results of the statement, from those of its patterns in a batch."""
+
+    def late(self, late: LateInput, stream: MergedStream, /) -> list[ResultBatch]:
+        """The results that were reported before, and that late events confirm or withdraw."""
+
+    def reported(self, stream: MergedStream, /) -> Iterator[ReportedEstimate]:
+        """The results that were reported before and may be confirmed or withdrawn."""
+
+    def texts(self) -> Iterable[Ints]:
+        """The codes of texts besides those in held results."""
 
     def remove_rows(self, ids: Iterable[Scalar], /) -> None:
         """Forget rows of a template."""
@@ -73,6 +95,13 @@ class ResultStages(dict[str, ResultStage]):
     @property
     def oldest(self) -> int | None:
         return min((int(positions.min()) for positions in self.referenced if len(positions)), default=None)
+
+    def texts(self) -> Iterator[Ints]:
+        """The codes of all texts that stages hold."""
+        for result in self.held:
+            yield from result.texts(())
+        for stage in self.values():
+            yield from stage.texts()
 
     def renew(self, keys: LaneKeys, texts: Texts) -> None:
         for stage in self.values():

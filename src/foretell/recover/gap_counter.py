@@ -6,13 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
+from foretell.arrays import Ints
 from foretell.errors import InputError
 from foretell.events.delays.delay_model import GapEnds, gaps_document
 from foretell.events.delays.gap_counts import MOST_LOSS, GapCounts
 from foretell.events.types import Scalar
 from foretell.language.checked import CheckedStatement, CheckedSubscription
+from foretell.machine.input.merged_stream import MergedStream
+from foretell.machine.input.revisions import LateInput
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.matches.results import ResultBatch
+from foretell.machine.result_stage import ReportedEstimate
 from foretell.plan.lower.program import UnsupportedError
 from foretell.recover.gap_patterns import gap_patterns, learnable_operator
 from foretell.recover.gap_tally import GapTally, by_statement
@@ -57,6 +61,15 @@ class GapCountStage:
         return {"gaps": gaps_document(self.counts)}
 
     def take_notes(self) -> Sequence[str]:
+        return ()
+
+    def late(self, late: LateInput, stream: MergedStream) -> list[ResultBatch]:
+        return []
+
+    def reported(self, stream: MergedStream) -> Iterator[ReportedEstimate]:
+        return iter(())
+
+    def texts(self) -> Iterable[Ints]:
         return ()
 
     def state(self) -> Mapping[str, Any]:
