@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
 import foretell as ft
+from foretell.arguments.input_settings import InputSettings
 from foretell.arguments.model import as_model, delay_models
 from foretell.arguments.streams import declaration_of, read_tables
-from foretell.arguments.input_settings import InputSettings
 from foretell.events.ingest.reader import events_of, read
 from foretell.reference.confirmations import LateArrival
 from foretell.reference.run import run
@@ -97,5 +96,6 @@ def late_program(random: Random, program: EstimateProgram) -> LateProgram:
         first += count
         if random.random() < 0.2:
             latest = max(event["time"] for push in pushes for event in push.events)
-            pushes.append(Push([], latest + random.choice([0, 5, 12])))
+            before = max((push.now for push in pushes if push.now is not None), default=latest)
+            pushes.append(Push([], max(before, latest + random.choice([0, 0, 5, 12]))))
     return LateProgram(program, lateness, tuple(pushes))

@@ -9,6 +9,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
+from foretell.arguments.estimate import EstimateName, no_estimate, several_estimates
 from foretell.engine.input_registry import InputRegistry
 from foretell.engine.live_tables import LiveTable
 from foretell.engine.planning import Delays, extend_runtime, restore_runtime, start_runtime
@@ -27,7 +28,7 @@ from foretell.language.statement_registry import StatementRegistry
 from foretell.language.subscriptions import Subscriptions
 from foretell.language.tree import place_of
 from foretell.learn.model import Model
-from foretell.machine.estimate_revisions import revised_by_late
+from foretell.machine.estimate_revisions import reported_estimates, revised_by_late
 from foretell.machine.matches.results import ResultBatch, ResultPiece
 from foretell.machine.matches.settled_results import SettledResults
 from foretell.machine.result_stage import ResultStage
@@ -244,6 +245,20 @@ class Deployment:
 
     def _table_types(self) -> dict[str, Mapping[str, Type]]:
         return {name: table.types for name, table in self.tables.items()}
+
+    # ── estimates ──
+
+    def settled(self, estimate: EstimateName, *, happened: bool) -> list[ResultBatch]:
+        """The result that confirms or withdraws an estimate, which must be reported and not settled yet."""
+        if self.pipeline is None:
+            raise no_estimate(estimate)
+        reported = reported_estimates(self.pipeline.runtime, self.pipeline.buffer.watermark)
+        found = [own for own in reported if estimate.means(own.notification)]
+        if not found:
+            raise no_estimate(estimate)
+        if len(found) > 1:
+            raise several_estimates(estimate, len(found))
+        return [found[0].settle(happened)]
 
     # ── the pipeline ──
 

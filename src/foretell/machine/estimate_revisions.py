@@ -29,11 +29,11 @@ def revised_by_late(
     ]
 
 
-def reported_estimates(runtime: MatchRuntime) -> Iterator[ReportedEstimate]:
-    """The estimates that may be confirmed or withdrawn."""
+def reported_estimates(runtime: MatchRuntime, now: int | float) -> Iterator[ReportedEstimate]:
+    """The estimates that may be confirmed or withdrawn at a time."""
     for group in runtime.groups.values():
         for stage in group.stages.values():
-            yield from stage.reported(group.stream)
+            yield from stage.reported(group.stream, now)
 
 
 def _revised(group: InputGroup, late: LateInput) -> list[ResultBatch]:

@@ -21,11 +21,11 @@ from foretell.records import record
 
 @record
 class ReportedEstimate:
-    """An estimate that was reported and is neither confirmed nor withdrawn. `settle` says whether it happened, and at
-    which time this is known; it gives the result."""
+    """An estimate that was reported and is neither confirmed nor withdrawn. `settle` says whether it happened, and
+    gives the result."""
 
     notification: Notification
-    settle: Callable[[bool, int | float], ResultBatch]
+    settle: Callable[[bool], ResultBatch]
 
 
 class ResultStage(Protocol):
@@ -54,8 +54,8 @@ class ResultStage(Protocol):
     def late(self, late: LateInput, stream: MergedStream, /) -> list[ResultBatch]:
         """The results that were reported before, and that late events confirm or withdraw."""
 
-    def reported(self, stream: MergedStream, /) -> Iterator[ReportedEstimate]:
-        """The results that were reported before and may be confirmed or withdrawn."""
+    def reported(self, stream: MergedStream, now: int | float, /) -> Iterator[ReportedEstimate]:
+        """The results that were reported before and may be confirmed or withdrawn at a time."""
 
     def texts(self) -> Iterable[Ints]:
         """The codes of texts besides those in held results."""

@@ -22,7 +22,7 @@ from foretell.plan.match_plan import InputPlan
 from foretell.recover.candidates import VariantMatches
 from foretell.recover.gap_learner import GapLearner, ModelVersions, learnable, recorded_steps
 from foretell.recover.hidden_patterns import HiddenPattern, Role, all_lost_sets, variant_of
-from foretell.recover.late_revisions import LateRevisions, reported_estimates
+from foretell.recover.late_revisions import LateRevisions, may_be_revised, reported_estimates
 from foretell.recover.row_estimates import FoundMatches, RowEstimates
 from foretell.recover.selected_estimates import SelectedEstimates
 from foretell.recover.standing_estimates import StandingEstimates
@@ -151,10 +151,11 @@ class EstimateStage:
     def late(self, late: LateInput, stream: MergedStream) -> list[ResultBatch]:
         return list(self._late.process(late, self._rows, stream))
 
-    def reported(self, stream: MergedStream) -> Iterator[ReportedEstimate]:
+    def reported(self, stream: MergedStream, now: int | float) -> Iterator[ReportedEstimate]:
         for row in self._rows.values():
             for variant, results in list(row.reported):
-                yield from reported_estimates(row, variant, results, stream)
+                current = results.filter(may_be_revised(results, self.subscription.within, now))
+                yield from reported_estimates(row, variant, current, stream, now)
 
     def texts(self) -> Iterable[Ints]:
         return self._late.texts()

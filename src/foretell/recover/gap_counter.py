@@ -66,7 +66,7 @@ class GapCountStage:
     def late(self, late: LateInput, stream: MergedStream) -> list[ResultBatch]:
         return []
 
-    def reported(self, stream: MergedStream) -> Iterator[ReportedEstimate]:
+    def reported(self, stream: MergedStream, now: int | float) -> Iterator[ReportedEstimate]:
         return iter(())
 
     def texts(self) -> Iterable[Ints]:

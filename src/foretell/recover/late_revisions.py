@@ -57,18 +57,25 @@ def revised(
     )
 
 
+def may_be_revised(results: ResultBatch, within: int | float | None, now: int | float) -> Flags:
+    """Whether each estimate may still be confirmed or withdrawn at a time."""
+    if within is None:
+        return np.ones(len(results), np.bool_)
+    return np.asarray(results.end + 2 * within >= now)
+
+
 def reported_estimates(
-    row: RowEstimates, variant: int, results: ResultBatch, stream: MergedStream
+    row: RowEstimates, variant: int, results: ResultBatch, stream: MergedStream, now: int | float
 ) -> Iterator[ReportedEstimate]:
     """The estimates of a part that stand, each with the way to settle it."""
     positions = positions_of(results)
     assert results.matches is not None
     shown = replace(results, matches=replace(results.matches, buffer=stream.buffer))
 
-    def settle(number: int, happened: bool, time: int | float) -> ResultBatch:
+    def settle(number: int, happened: bool) -> ResultBatch:
         own = np.array([number])
         row.revise(variant, positions[own], confirmed=happened)
-        return revised(results, own, time, stream, {} if happened else None)
+        return revised(results, own, now, stream, {} if happened else None)
 
     for number in np.flatnonzero(row.stands(variant, positions)).tolist():
         yield ReportedEstimate(shown.notification(number), partial(settle, number))
@@ -264,7 +271,7 @@ class _Arrivals:
     """The late events of a batch, to be found by lane and time."""
 
     def __init__(self, late: LateInput, stream: MergedStream, segment: EventSegment) -> None:
-        self._stream = stream
+        self._stream, self._time = stream, late.time
         self._lanes = LaneIndex(stream.lanes.kinds)
         lane = self._lanes.of(stream.key_columns(segment.events), len(segment))
         self._times: Times = segment.events.time.values
@@ -283,7 +290,8 @@ class _Arrivals:
         positions = positions_of(results)
         at = self._stream.buffer.times(positions.ravel()).reshape(positions.shape)
         low, high = _span(at, self._stream.buffer.starts(positions[:, 0]), variant)
-        rows = np.flatnonzero((low <= self._instants[-1]) & (high >= self._instants[0]))
+        current = may_be_revised(results, variant.subscription.within, self._time)
+        rows = np.flatnonzero(current & (low <= self._instants[-1]) & (high >= self._instants[0]))
         lane = self._lane_of(results.lane[rows])
         first = np.searchsorted(self._places, self._place(lane, np.searchsorted(self._instants, low[rows])))
         past = np.searchsorted(self._instants, high[rows], side="right")

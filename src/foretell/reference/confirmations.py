@@ -44,12 +44,13 @@ class Revision:
 def revisions_by_late(matcher: ReferenceMatcher, estimate: Match, arrivals: Iterable[LateArrival]) -> list[Revision]:
     """The revision of an estimate by the first late event that decides, if there is one."""
     statement = matcher.subscription
+    until = math.inf if statement.within is None else estimate.end + 2 * statement.within
     reduced = replace(statement, tree=replace(statement.tree, having=None))
     came: list[Event] = []
     instants = {binding.at.event.end for binding in estimate.bound}
     for arrival in arrivals:
         late = arrival.event
-        if arrival.key <= estimate.completed_by or late.end in instants:
+        if arrival.key <= estimate.completed_by or arrival.time > until or late.end in instants:
             continue
         complete = list(_matches(matcher, statement, estimate, [*came, late])) if estimate.lost else []
         if complete:
