@@ -155,7 +155,8 @@ class EstimateStage:
         for row in self._rows.values():
             for variant, results in list(row.reported):
                 current = results.filter(may_be_revised(results, self.subscription.within, now))
-                yield from reported_estimates(row, variant, current, stream, now)
+                if len(current):
+                    yield from reported_estimates(row, variant, current, stream, now)
 
     def texts(self) -> Iterable[Ints]:
         return self._late.texts()
