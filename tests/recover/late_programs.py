@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -46,8 +47,6 @@ class LateProgram:
     @property
     def expected(self) -> list[ft.Notification]:
         """The notifications by the reference evaluator: those of the events in time, and what late ones revise."""
-        program = ft.parse(self.text)
-        declaration = declaration_of(program, "s", InputSettings())
         timely, arrivals, latest, watermark = Events(), list[tuple[dict[str, Any], int]](), -math.inf, -math.inf
         for push in self.pushes:
             late = [event for event in push.events if event["time"] < watermark]
@@ -55,20 +54,34 @@ class LateProgram:
             timely += [event for event in push.events if event["time"] >= watermark]
             latest = max([latest, *(event["time"] for event in push.events)])
             watermark = max(watermark, latest - self.lateness, -math.inf if push.now is None else push.now)
-        batch = read(timely, declaration)
-        tables = read_tables(program.tables, self.program.tables)
-        checked = program.checked({"s": batch.schema}, {name: table.types for name, table in tables.items()})
-        late_batch = read([event for event, _ in arrivals], declaration)
-        came = zip(events_of(late_batch, checked.ranks["s"]), arrivals, strict=True) if arrivals else ()
-        return run(
-            checked,
-            {"s": events_of(batch, checked.ranks["s"])},
-            {name: table_rows(table) for name, table in tables.items()},
-            until=self.program.until,
-            timing=delay_models(as_model(self.program.model), ["m"]),
-            # Whatever was known before the watermark came before a late event, and nothing else.
-            late=[LateArrival(event, time, ((time, -1),)) for event, (_, time) in came],
-        )
+        program = self.program
+        return run_with_late(self.text, timely, arrivals, program.model, program.tables, program.until)
+
+
+def run_with_late(
+    text: str,
+    timely: Events,
+    arrivals: Sequence[tuple[dict[str, Any], int]],
+    model: Mapping[str, Any],
+    tables: Mapping[str, Any] | None = None,
+    until: int | None = None,
+) -> list[ft.Notification]:
+    """The reference evaluator on events of `s` in time, and late ones with the watermark that they came behind. What
+    was known before that time came before a late event, and nothing else."""
+    program = ft.parse(text)
+    declaration = declaration_of(program, "s", InputSettings())
+    batch = read(timely, declaration)
+    rows = read_tables(program.tables, tables or {})
+    checked = program.checked({"s": batch.schema}, {name: table.types for name, table in rows.items()})
+    late = events_of(read([event for event, _ in arrivals], declaration), checked.ranks["s"]) if arrivals else []
+    return run(
+        checked,
+        {"s": events_of(batch, checked.ranks["s"])},
+        {name: table_rows(table) for name, table in rows.items()},
+        until=until,
+        timing=delay_models(as_model(model), ["m"]),
+        late=[LateArrival(event, time, ((time, -1),)) for event, (_, time) in zip(late, arrivals, strict=True)],
+    )
 
 
 def _rounds(random: Random) -> Events:

@@ -26,10 +26,12 @@ Rows = list[tuple[Any, ...]]
 
 def rows(notifications: Iterable[Notification]) -> Rows:
     """In any order, and without the probabilities of estimates, which are those of tables."""
-    return sorted(
-        (n.subscription, n.kind, n.start, n.end, n.kind == "estimate" or n.probability, *map(str, (n.id, n.events, n.key, n.bindings)))
-        for n in notifications
-    )  # fmt: skip
+    found = []
+    for n in notifications:
+        probability = 0.5 if n.kind == "estimate" else n.probability
+        details = str(n.id), str(n.events), str(n.key), str(n.bindings)
+        found.append((n.subscription, n.kind, n.start, n.end, probability, *details))
+    return sorted(found)
 
 
 def pushed(program: LateProgram, random: Random) -> list[Notification]:
