@@ -223,7 +223,7 @@ def test_somebody_knows_the_truth(statement: str) -> None:
         assert caught.value.code == "unknown-estimate"
         assert "two windows" in caught.value.hint
     with pytest.raises(ft.InputError, match="expected a notification"):
-        engine.confirm(None)  # type: ignore[arg-type]
+        engine.confirm(None)
 
 
 def test_estimates_of_rows_have_the_ids_of_rows() -> None:

@@ -31,8 +31,8 @@ class LateArrival:
 
 @dataclass(frozen=True)
 class Revision:
-    """What became of an estimate that was reported: its kind, when it was known, and the names of the late events in
-    the places of lost steps."""
+    """The end of an estimate that was reported: confirmed or withdrawn, when this was known, and the names of the late
+    events in the places of lost steps."""
 
     match: Match
     kind: str
