@@ -92,10 +92,6 @@ class ResultStages(dict[str, ResultStage]):
         """The positions of the events that held results refer to."""
         return (result.bound_events.position for result in self.held)
 
-    @property
-    def oldest(self) -> int | None:
-        return min((int(positions.min()) for positions in self.referenced if len(positions)), default=None)
-
     def texts(self) -> Iterator[Ints]:
         """The codes of all texts that stages hold."""
         for result in self.held:

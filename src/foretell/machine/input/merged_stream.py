@@ -73,9 +73,15 @@ class MergedStream:
         """Whether the buffer has grown so much since the last clean-up that another one is worth its cost."""
         return self.positions - self._cleaned > self._remained + UNCLEANED
 
-    def forget(self, oldest: int) -> None:
-        """Drops the events before a position."""
-        self._keep(self.buffer.since(oldest))
+    def forget(self, oldest: int, referenced: Sequence[Ints] = ()) -> None:
+        """Drops the events before a position, but those that results refer to."""
+        older = np.unique(np.concatenate([np.zeros(0, np.int64), *referenced]))
+        older = older[older < oldest]
+        if not len(older):
+            self._keep(self.buffer.since(oldest))
+            return
+        held = self.buffer.positions
+        self._keep(self.buffer.only(np.concatenate([older, held[held >= oldest]])))
 
     def _keep(self, buffer: EventBuffer) -> None:
         self.buffer, self._remained, self._cleaned = buffer, len(buffer), self.positions
