@@ -58,8 +58,8 @@ def agrees(
 
 
 def test_random_programs() -> None:
-    kinds = agrees([1, 17, 32, 37, 52, 53, 57], 3)
-    assert kinds["confirmed"] > 4
+    kinds = agrees([1, 17, 32, 37, 52, 53, 57], 3) + agrees([4], 3, wide_program)
+    assert kinds["confirmed"] > 5
 
 
 @pytest.mark.soak
