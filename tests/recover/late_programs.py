@@ -96,8 +96,9 @@ def _rounds(random: Random) -> Events:
 
 
 def late_program(random: Random, program: EstimateProgram) -> LateProgram:
-    """The same statements with events that are mostly matches, of which some come later than LATE BY allows."""
-    program = replace(program, events=_rounds(random))
+    """The same statement with events that are mostly matches, of which some come later than LATE BY allows. Statements
+    that read its results are left out: with as many the reference evaluator would take too long."""
+    program = replace(program, text=program.text.split(" SUBSCRIBE r ")[0], events=_rounds(random))
     lateness = random.choice([1, 1, 3])
     order = list(range(len(program.events)))
     delays = [random.choice([0, 0, 0, 4, 8, 30]) for _ in order]

@@ -172,6 +172,13 @@ def test_a_late_event_without_an_id_has_no_name() -> None:
     assert [n.events for n in engine.push("s", [{"time": 3, "k": "b"}])] == [{"a": 0, "b": None, "c": 1}]
 
 
+def test_revised_estimates_are_no_events() -> None:
+    engine = engine_of("a ; b ; c", "WITHIN 10 LOSING 0.3 OF b ABOVE 0; SUBSCRIBE seen FROM m MATCH x")
+    found = engine.push("s", events("a1 c5 x20"))
+    assert [(n.subscription, n.kind) for n in found] == [("m", "estimate"), ("seen", "estimate")]
+    assert [(n.subscription, n.kind) for n in engine.push("s", events("b3 x25"))] == [("m", "confirmed")]
+
+
 def test_until_when_a_late_event_counts() -> None:
     for now, expected in ((25, [("confirmed", 25, "a1 b3 c5")]), (26, [])):
         engine = engine_of("a ; b ; c", "WITHIN 10 LOSING 0.3 OF b ABOVE 0")
