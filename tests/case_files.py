@@ -21,6 +21,8 @@ With one of the last three a line says all that an estimate rests on; its score 
 another one, and `-` is the edge of the window. Times with a fraction are as near as 1e-3.
 
 Also: `tables.NAME` (as a stream), `until`, `model` (a table), and `error` (the code of the error expected instead).
+`late.NAME` are events of a stream that come later than LATE BY allows; `arrives` is the time that was reached by then.
+`late_cases` has the cases with such events, `cases` the others.
 """
 
 from __future__ import annotations
@@ -53,6 +55,7 @@ class Case:
     until: str | int | float | None = None
     model: Mapping[str, object] | None = None
     error: str | None = None
+    late: Mapping[str, list[dict[str, Scalar]]] = field(default_factory=dict)
 
     @property
     def is_compiled(self) -> bool:
@@ -66,12 +69,16 @@ class Case:
 
 
 def cases() -> list[Case]:
-    return [case for path in sorted(FOLDER.glob("*.toml")) for case in _read(path)]
+    return [case for path in sorted(FOLDER.glob("*.toml")) for case in _read(path) if not case.late]
+
+
+def late_cases() -> list[Case]:
+    return [case for path in sorted(FOLDER.glob("*.toml")) for case in _read(path) if case.late]
 
 
 def _read(path: Path) -> Iterator[Case]:
     for raw in tomllib.loads(path.read_text(encoding="utf-8"))["case"]:
-        unknown = set(raw) - {"name", "text", "streams", "expect", "tables", "until", "model", "error", "why"}
+        unknown = set(raw) - {"name", "text", "streams", "expect", "tables", "until", "model", "error", "why", "late"}
         assert not unknown, f"{path.name}: {raw['name']}: unknown {unknown}"
         assert ("expect" in raw) != ("error" in raw), f"{path.name}: {raw['name']}: expect or error"
         yield Case(
@@ -84,6 +91,7 @@ def _read(path: Path) -> Iterator[Case]:
             until=raw.get("until"),
             model=raw.get("model"),
             error=raw.get("error"),
+            late={name: _table(text) for name, text in raw.get("late", {}).items()},
         )
 
 
@@ -151,7 +159,7 @@ def _expected(line: str) -> dict[str, Any]:
         else:
             name, _, found = item.partition("=")
             row["events"][name] = _value(found)
-    if row["kind"] in ("estimate", "withdrawn") and row["id"] is None:
+    if row["kind"] in ("estimate", "confirmed", "withdrawn") and row["id"] is None:
         row["id"] = ANY  # an estimate has an id of its own
     if row["kind"] == "withdrawn":
         row["probability"] = 0.0

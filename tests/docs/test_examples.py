@@ -271,6 +271,7 @@ def test_python_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     notified = [("denied", None), ("too_often", "bob's"), ("again", None), ("denied", None), ("too_often", "bob's")]
     assert f"{notified}\n" in shown
     assert "('denied',) ('thrice',) ('too_often',)" in shown
+    assert "withdrawn True\nconfirmed 1.0\n" in shown
     (view,) = re.findall(r"```\n(\d+ notification.*?)```", text, re.DOTALL)
     assert view in shown
     assert "Backtest of 1 statement\n" in shown

@@ -46,6 +46,8 @@ STATEMENTS = (
     f"SUBSCRIBE m FROM s MATCH a ; b ; c {ABC} WITHIN 9 LOSING 0.2 OF b ABOVE 0.05;",
     f"CORRELATE m FROM s PER g DO repeat{{push('x'){{sequential{{repeat(2){{a}}, accumulate{{b, c}}}}}}}} {ABC};",
     f"CORRELATE m FROM s PER g DO repeat{{push('x'){{sequential{{repeat(999){{a}}, b}}}}}} {AB};",
+    f"SUBSCRIBE m FROM s PER g MATCH a ; b ; c {ABC} WITHIN 9 LOSING 0.2 OF a, b ABOVE 0;",
+    f"SUBSCRIBE m FROM s PER g MATCH a ; b ; c {ABC} WITHIN 9 AFTER MATCH SKIP PAST LAST LOSING 0.2 OF b ABOVE 0;",
 )
 
 #: The delays of the statements with LOSING.
@@ -108,6 +110,11 @@ def _batches(count: int, first: int, seed: int, rows: int = 4) -> Pushes:
     return made
 
 
+def _single(kind: str, time: int) -> Pushes:
+    """An event in a lane of its own."""
+    return [("s", [{"kind": kind, "g": "alone", "v": 1, "w": 0.5, "nr": -time, "time": time}])]
+
+
 def _delays(text: str) -> dict[str, object]:
     """Delays and counts of gaps, which the engine goes on learning."""
     history = [row for stream, rows in _batches(25, 0, 1) for row in rows if stream == "s"]
@@ -125,7 +132,11 @@ def _original(which: int) -> Original:
         tables = {"limits": LIMITS} if "limits" in text else {}
         model = {"subscriptions": {"m": _delays(text)}} if "LOSING" in text else None
         engine = ft.Engine(STREAMS + text, tables=tables, learning=ft.Learning(enough=1), model=model)
-        for stream, rows in _batches(25, 0, len(text)):
+        before = _batches(25, 0, len(text))
+        if "LOSING" in text:  # a late event, of which another one is awaited where two were lost
+            before += [*_single("c", 52), *_single("x", 60), *_single("b", 50)]
+            after = [*_single("a", 49), *after]
+        for stream, rows in before:
             engine.push(stream, rows)
     snapshot = engine.snapshot()
     restored = ft.Engine.restore(None, snapshot)

@@ -7,6 +7,7 @@ All cases run, cut into micro-batches at random and out of order by as much as L
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +29,7 @@ from foretell.events.types import Type
 from foretell.language.subscriptions import Subscriptions
 from foretell.learn.model import Model
 from foretell.spark.partitioning.shard_ids import shard_ids
-from foretell.spark.partitioning.shuffle_rows import EVENTS, ShuffleRow, read_table
+from foretell.spark.partitioning.shuffle_rows import CHANGES, EVENTS, ShuffleRow, read_table
 from foretell.spark.streaming import chunked_state, shard_processor
 from foretell.spark.streaming.deferred_processor import DeferredProcessor
 from foretell.spark.streaming.local_copies import read_copy, write_copy
@@ -36,7 +37,7 @@ from foretell.spark.streaming.map_side import StreamMapper
 from foretell.spark.streaming.query import StreamTopology, topology_of
 from foretell.spark.streaming.watched_files import WatchedFiles
 from tests.case_files import Case, sampled
-from tests.recover.estimate_programs import wide_program
+from tests.recover.estimate_programs import ESTIMATE_MODEL, ESTIMATES, estimate_events, wide_program
 from tests.spark.micro_batches import ALL, as_types, batches, lateness_of, live
 
 SHARD_IDS = (4112907113393557205, 4112907113393553511)
@@ -132,6 +133,57 @@ def test_estimates(seed: int) -> None:
         batch = {"s": own, "beats": beat}
         wanted = engine.push_together(batch).table().to_pylist()
         assert stream.push(batch, random) == sorted(map(shown, wanted))
+
+
+def test_late_events_confirm_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each shard judges the late events of its lanes, also after another worker has restored its state."""
+    monkeypatch.setattr(shard_processor, "_engines", ForgetfulCache())
+    text, random = ESTIMATES.replace("ID e;", "ID e LATE BY 2;"), Random(1)
+    events = estimate_events(400)
+    engine = ft.Engine(text, model=ESTIMATE_MODEL)
+    types = {"s": dict.fromkeys(("time", "tag", "v", "e"), Type.INT)}
+    stream = LocalStream(ft.parse(text), types, None, 3, as_model(ESTIMATE_MODEL))
+    kinds = Counter[str]()
+    for first in range(0, 400, 40):
+        late = [event for event in events[max(0, first - 40) : first] if event["e"] % 5 == 0]
+        timely = [event for event in events[first : first + 40] if event["e"] % 5]
+        for batch in ({"s": late}, {"s": timely}):
+            wanted = engine.push_together(batch).table().to_pylist()
+            kinds.update(row["kind"] for row in wanted)
+            assert [row for row in stream.push(batch, random) if "'late'" not in row] == sorted(map(shown, wanted))
+    assert kinds["confirmed"] > 2
+    assert kinds["withdrawn"] > 5
+
+
+def test_control_streams_confirm_estimates() -> None:
+    """The shard of an estimate confirms it; malformed changes are refused once."""
+    events = estimate_events(300)
+    engine = ft.Engine(ESTIMATES, model=ESTIMATE_MODEL)
+    types = {"s": dict.fromkeys(("time", "tag", "v", "e"), Type.INT)}
+    stream = LocalStream(ft.parse(ESTIMATES), types, None, 3, as_model(ESTIMATE_MODEL))
+    found = engine.push_together({"s": events})
+    stream.push({"s": events}, Random(1))
+    withdrawn = {n.id for n in found if n.kind == "withdrawn"}
+    *_, first, second = (n for n in found if n.kind == "estimate" and n.id not in withdrawn)
+    changes = [
+        {"number": 1, "action": "confirm", "name": first.id, "rows": '{"subscription": "theft"}'},
+        {"number": 2, "action": "refute", "name": second.id},
+        {"number": 3, "action": "confirm", "name": first.id},
+        {"number": 4, "action": "confirm", "name": second.id, "rows": "[]"},
+        {"number": 5, "action": "refute"},
+    ]
+    expected = [*engine.confirm(first), *engine.confirm(second, happened=False)]
+    rows = []
+    for shard in stream.topology.groups[0].shards:
+        row = Row(shard=shard, stream=None, kind=CHANGES, sequence=0, data=json.dumps(changes).encode())
+        for output in stream.process(shard, [row]):
+            if output.notifications is not None:
+                rows += table_from_bytes(output.notifications).to_pylist()
+    told = [(row["kind"], row["id"], row["end"]) for row in rows if row["kind"] != "refused"]
+    assert told == [(n.kind, n.id, n.end) for n in expected]
+    refused = [json.loads(row["bindings"]) for row in rows if row["kind"] == "refused"]
+    assert [row["number"] for row in refused] == [4, 5]
+    assert refused[1]["reason"] == "name: expected the id of an estimate, found None"
 
 
 def test_forecasts() -> None:

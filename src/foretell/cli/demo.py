@@ -23,6 +23,7 @@ _KEYWORD, _COMMENT = re.compile(r"\b[A-Z]{2,}\b"), re.compile(r"--.*")
 _MEANING = {
     "match": "has happened",
     "estimate": "may have happened",
+    "confirmed": "was confirmed",
     "withdrawn": "was withdrawn",
     "forecast": "is about to happen",
     "token": "was emitted",

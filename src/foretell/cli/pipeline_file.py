@@ -25,7 +25,7 @@ _KEYS = (
 _PLACE = ("format", "path", "options")
 _SOURCE = ("schema", "time", "read")
 _SIDE_KINDS = {"quarantine": "bad", "late": "late"}
-_KINDS = ("match", "forecast", "estimate", "token", "late", "bad", "refused")
+_KINDS = ("match", "forecast", "estimate", "confirmed", "withdrawn", "token", "late", "bad", "refused")
 _ENDINGS = {".jsonl": "json", ".ndjson": "json", ".json": "json", ".csv": "csv", ".parquet": "parquet"}
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
+from foretell.arguments.estimate import EstimateName, no_estimate, several_estimates
 from foretell.engine.input_registry import InputRegistry
 from foretell.engine.live_tables import LiveTable
 from foretell.engine.planning import Delays, extend_runtime, restore_runtime, start_runtime
@@ -15,7 +18,7 @@ from foretell.errors import ForetellError, InputError, refuse, suggestion
 from foretell.events.ingest.reader import EventBatch
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.notification import Notification
-from foretell.events.reorder_buffer import ReorderBuffer
+from foretell.events.reorder_buffer import LateEvents, ReorderBuffer
 from foretell.events.types import Scalar, Type
 from foretell.language import tree
 from foretell.language.check import Checker
@@ -25,7 +28,8 @@ from foretell.language.statement_registry import StatementRegistry
 from foretell.language.subscriptions import Subscriptions
 from foretell.language.tree import place_of
 from foretell.learn.model import Model
-from foretell.machine.matches.results import ResultBatch
+from foretell.machine.estimate_revisions import reported_estimates, revised_by_late
+from foretell.machine.matches.results import ResultBatch, ResultPiece
 from foretell.machine.matches.settled_results import SettledResults
 from foretell.machine.result_stage import ResultStage
 from foretell.machine.runtime import MatchRuntime
@@ -76,20 +80,29 @@ class EventPipeline:
         if not self.runtime.memory.has_room(size):
             self.runtime.memory.require_room(sum([batch.table.nbytes for batch in batches]))
 
-    def notifications(self) -> Sequence[Notification]:
+    def revised_by(self, late: Sequence[LateEvents], tables: Mapping[str, LiveTable]) -> list[ResultBatch]:
+        """The estimates that late events confirm or withdraw, before events that come with them are processed."""
+        if not self.runtime.stages or not any(map(len, late)):
+            return []
+        return revised_by_late(self.runtime, late, {name: table.template() for name, table in tables.items()})
+
+    def notifications(self, revised: list[ResultBatch]) -> Sequence[Notification]:
         """The notifications of `process`, of which there may be very many."""
-        pieces = self.runtime.pieces(self.buffer.release(), clocks=self.buffer.stream_clocks())
-        return collect(pieces, self.runtime.ledger)
+        return collect(self._pieces(revised), self.runtime.ledger)
 
-    def parts(self) -> Iterator[list[ResultBatch]]:
+    def parts(self, revised: list[ResultBatch]) -> Iterator[list[ResultBatch]]:
         """The results of `process`, in parts that follow one another in the order of notifications."""
-        pieces = self.runtime.pieces(self.buffer.release(), clocks=self.buffer.stream_clocks())
-        return SettledResults(self.runtime.ledger, PART_RESULTS, patient=True).parts(pieces)
+        return SettledResults(self.runtime.ledger, PART_RESULTS, patient=True).parts(self._pieces(revised))
 
-    def process(self) -> list[ResultBatch]:
+    def process(self, revised: list[ResultBatch]) -> list[ResultBatch]:
         """Process the events that the watermark has passed. Each statement's clock advances with the streams that it
-        reads, also where their latest events still wait (decision 0002, item 3)."""
-        return self.runtime.process(self.buffer.release(), clocks=self.buffer.stream_clocks())
+        reads, also where their latest events still wait (decision 0002, item 3). Results that were `revised` before
+        come with theirs."""
+        return revised + self.runtime.process(self.buffer.release(), clocks=self.buffer.stream_clocks())
+
+    def _pieces(self, revised: list[ResultBatch]) -> Iterator[ResultPiece]:
+        pieces = self.runtime.pieces(self.buffer.release(), clocks=self.buffer.stream_clocks())
+        return chain([ResultPiece(revised, -math.inf)], pieces) if revised else pieces
 
     def process_until(
         self, events: Mapping[str, EventBatch], until: int | float | None = None, *, ends: bool = False
@@ -229,6 +242,20 @@ class Deployment:
     def _table_types(self) -> dict[str, Mapping[str, Type]]:
         return {name: table.types for name, table in self.tables.items()}
 
+    # ── estimates ──
+
+    def settled(self, estimate: EstimateName, *, happened: bool) -> list[ResultBatch]:
+        """The result that confirms or withdraws an estimate, which must be reported and not settled yet."""
+        if self.pipeline is None:
+            raise no_estimate(estimate)
+        reported = reported_estimates(self.pipeline.runtime, self.pipeline.buffer.watermark)
+        found = [own for own in reported if estimate.means(own.notification)]
+        if not found:
+            raise no_estimate(estimate)
+        if len(found) > 1:
+            raise several_estimates(estimate, len(found))
+        return [found[0].settle(happened)]
+
     # ── the pipeline ──
 
     def ensure_pipeline(self, first: EventBatch) -> EventPipeline:
@@ -240,7 +267,8 @@ class Deployment:
             checked = CheckedProgram(checker.streams, self._check(checker), checker.ranks)
             tables = {name: table.template() for name, table in self.tables.items()}
             settings = self.settings
-            runtime = start_runtime(checked, tables, settings.limits, settings.forecasts(), settings.delays)
+            forecasts, delays = settings.forecasts(), settings.delays
+            runtime = start_runtime(checked, tables, settings.limits, forecasts, delays, live=True)
             buffer = ReorderBuffer({name: inputs.lateness(name) for name in inputs.schemas})
             self.inputs, self.checker = inputs, checker
             self.pipeline = EventPipeline(buffer, runtime)

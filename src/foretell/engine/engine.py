@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
+from foretell.arguments.estimate import EstimateLike, as_estimate
 from foretell.arguments.input_settings import as_input_settings
 from foretell.arguments.limits import as_limits
 from foretell.arguments.model import ModelLike, as_learning, as_model
@@ -185,7 +186,7 @@ class Engine(Viewed):
             pipeline.require_room((events,))
             (late,) = pipeline.buffer.add_together((events,))
             self._deployment.inputs.schemas[stream] = events.schema
-            rows = pipeline.notifications()
+            rows = pipeline.notifications(pipeline.revised_by((late,), self._deployment.tables))
         notes += pipeline.limit_notes()
         bad, statements = events.quarantined, pipeline.statements
         return Notifications(rows, bad, totals, notes, late.events(), statements, unreadable=unreadable)
@@ -229,12 +230,13 @@ class Engine(Viewed):
         with self._use.changing:
             pipeline.require_room(read_batches)
             late = pipeline.buffer.add_together(read_batches)
+            revised = pipeline.revised_by(late, self._deployment.tables)
             pipeline.buffer.observe_latest(latest or {})
             results: tuple[ResultBatch, ...] = ()
             if take is None:
-                results = tuple(pipeline.process())
+                results = tuple(pipeline.process(revised))
             else:
-                for part in pipeline.parts():
+                for part in pipeline.parts(revised):
                     take(part)
         return ColumnarResult(results, bad, totals, notes + pipeline.limit_notes(), tuple(late), unreadable)
 
@@ -293,6 +295,24 @@ class Engine(Viewed):
             hint = "add FORECAST WITHIN 5 EVENTS ABOVE 0.8 to it"
             raise InputError("no-forecasts", f"'{name}' has no FORECAST clause", hint=hint)
         return forecast
+
+    # ── estimates ──
+
+    @changes
+    def confirm(self, estimate: EstimateLike, *, happened: bool = True) -> Notifications:
+        """Say that an estimate is true, or with `happened=False` that it is not: the truth became known. Returns its
+        row of the kind "confirmed" or "withdrawn", which ends at the present time.
+
+        The estimate is its notification, a dict with columns of it, or its `id`. A confirmed one is never withdrawn.
+        """
+        rows = to_notifications(self._deployment.settled(as_estimate(estimate), happened=happened))
+        pipeline = self._deployment.pipeline
+        return Notifications(rows, statements=() if pipeline is None else pipeline.statements)
+
+    @changes
+    def confirm_columns(self, estimate: EstimateLike, *, happened: bool = True) -> list[ResultBatch]:
+        """The same as `confirm`, with columns for the result."""
+        return self._deployment.settled(as_estimate(estimate), happened=happened)
 
     # ── subscriptions ──
 

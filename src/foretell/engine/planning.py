@@ -41,9 +41,11 @@ def start_runtime(
     limits: Limits | None = None,
     observers: ObserverFactory = NO_OBSERVERS,
     delays: Delays = no_delays,
+    *,
+    live: bool = False,
 ) -> MatchRuntime:
-    """Compile the plan of a program, and a runtime for it."""
-    statements, stages = _with_hidden(program.statements, delays)
+    """Compile the plan of a program, and a runtime for it, in which estimates may be confirmed where it is `live`."""
+    statements, stages = _with_hidden(program.statements, delays, live=live)
     return _started(replace(program, statements=statements), tables, limits, observers, stages)
 
 
@@ -54,7 +56,7 @@ def start_counting(
     from foretell.recover.gap_counter import counting  # loads SciPy, which takes a while
 
     statements, stages = counting(program.statements, complete=complete)
-    statements, tokens = _with_hidden(statements, no_delays)
+    statements, tokens = _with_hidden(statements, no_delays, live=False)
     by_pattern = tokens | {stage.patterns[0]: stage for stage in stages if stage.patterns}
     return _started(replace(program, statements=statements), tables, limits, NO_OBSERVERS, by_pattern), stages
 
@@ -78,7 +80,7 @@ def extend_runtime(
     """Compile one more statement, and run it from the next event on."""
     compiler = PlanCompiler(runtime.strings.constant, runtime.observers, runtime.ledger.limits.edges)
     others = [other.name for other in runtime.plan.statements]
-    statements, stages = _with_hidden([statement], delays, others=others)
+    statements, stages = _with_hidden([statement], delays, others=others, live=True)
     plan = compiler.extend(runtime.plan, statements, _types(tables))
     runtime.extend(plan, [s.name for s in statements], tables, stages)
 
@@ -96,7 +98,7 @@ def restore_runtime(
     strings = strings_of(state)
     compiler = PlanCompiler(strings.constant, observers, (limits or Limits()).edges)
     recorded = {name: stage for group in state["fed"] for name, stage in group.get("stages", {}).items()}
-    statements, stages = _with_hidden(program.statements, delays, recorded)
+    statements, stages = _with_hidden(program.statements, delays, recorded, live=True)
     plan = compiler.restore(replace(program, statements=statements), records(state), recheck, _types(tables))
     return MatchRuntime.restore(state, plan, strings, tables, limits, observers, stages)
 
@@ -106,6 +108,8 @@ def _with_hidden(
     delays: Delays,
     recorded: Mapping[str, Any] | None = None,
     others: Iterable[str] = (),
+    *,
+    live: bool,
 ) -> tuple[tuple[CheckedStatement, ...], dict[str, ResultStage]]:
     """The statements with their hidden patterns in place of those with LOSING, and the stages that these have.
     `others` are the names of statements that run already."""
@@ -115,7 +119,7 @@ def _with_hidden(
         from foretell.recover.expansion import expanded  # loads SciPy, which takes a while
 
         names = {*others, *(statement.name for statement in statements)}
-        statements, stages = expanded(statements, delays, recorded or {}, names)
+        statements, stages = expanded(statements, delays, recorded or {}, names, live=live)
     if any(isinstance(s, CheckedCorrelator) for s in statements):
         from foretell.correlate.token_stage import with_tokens  # loads kernels that few need
 

@@ -30,8 +30,8 @@ COLUMNS = (
 #: The column of what estimates rest on; it is the last one where a statement has LOSING.
 ESTIMATE = "estimate"
 
-#: The kind of a row that takes an estimate back.
-WITHDRAWN = "withdrawn"
+#: The kinds of rows that refer to an estimate: one that confirms it, and one that takes it back.
+CONFIRMED, WITHDRAWN = "confirmed", "withdrawn"
 
 #: The name of a step's event, a list of names where the step is repeated, None where it is unbound or lost.
 EventNames = Scalar | Sequence[Scalar]

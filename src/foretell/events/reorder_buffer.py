@@ -60,11 +60,14 @@ class LateEvent:
 
 @record
 class LateEvents:
-    """The late events of a batch as columns; `rows` has their numbers in the batch."""
+    """The late events of a batch as columns; `rows` has their numbers in the batch. `time` is the watermark that they
+    came behind."""
 
     stream: str
     rows: NDArray[np.int64]
     table: pa.Table
+    schema: Schema
+    time: Time
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -141,7 +144,8 @@ class ReorderBuffer:
         for batch, late in zip(batches, is_late, strict=True):
             if late is not None and self.lateness[batch.stream] is None:
                 raise self._out_of_order(batch, int(late.argmax()))
-        return list(map(self._split_late, batches, is_late))
+        time = self.watermark
+        return [self._split_late(batch, late, time) for batch, late in zip(batches, is_late, strict=True)]
 
     def _late(self, batch: EventBatch) -> Flags | None:
         """Marks the events before the watermark; None where there are none."""
@@ -164,14 +168,14 @@ class ReorderBuffer:
         """Raise the watermark to `now`, whatever the events show. It never goes back."""
         self.watermark = max(self.watermark, now)
 
-    def _split_late(self, batch: EventBatch, is_late: Flags | None) -> LateEvents:
+    def _split_late(self, batch: EventBatch, is_late: Flags | None, time: Time) -> LateEvents:
         stream, table = batch.stream, batch.table
         if is_late is None:
             self._hold(batch)
-            return LateEvents(stream, _NO_ROWS, _NO_EVENTS)
+            return LateEvents(stream, _NO_ROWS, _NO_EVENTS, batch.schema, time)
         timely = table.filter(arrow_of(~is_late))
         self._hold(EventBatch(stream, batch.schema, timely, (), timely.num_rows))
-        late = LateEvents(stream, np.flatnonzero(is_late) + 1, table.filter(arrow_of(is_late)))
+        late = LateEvents(stream, np.flatnonzero(is_late) + 1, table.filter(arrow_of(is_late)), batch.schema, time)
         self.late_counts[stream] = self.late_counts.get(stream, 0) + len(late)
         return late
 

@@ -131,6 +131,19 @@ def without(subscription: CheckedSubscription, lost: frozenset[str]) -> CheckedS
     )
 
 
+def undisputed(subscription: CheckedSubscription, lost: frozenset[str]) -> CheckedSubscription:
+    """The same, but an event that would do for a lost step may be seen in its gap."""
+    reduced = without(subscription, lost)
+    assert isinstance(reduced.pattern, tree.Sequence)
+
+    def others(absent: tuple[tree.Negation, ...]) -> tuple[tree.Negation, ...]:
+        return tuple(negation for negation in absent if negation.step.name not in lost)
+
+    parts = tuple(replace(part, absent=others(part.absent)) for part in reduced.pattern.parts)
+    steps = {name: step for name, step in reduced.steps.items() if name not in lost}
+    return replace(reduced, pattern=tree.sequence(parts, others(reduced.pattern.absent)), steps=steps)
+
+
 def changed_operators(subscription: CheckedSubscription, lost: frozenset[str]) -> set[str | None]:
     """The places of the operators that are `;` where these steps are lost, because their condition refers to one."""
     missing = MissingSteps.lost(subscription, lost)

@@ -142,8 +142,7 @@ class InputGroup:
         yield from self.stream.texts()
         for group in self.nfa_groups:
             yield from group.texts()
-        for result in self.stages.held:
-            yield from result.texts(())
+        yield from self.stages.texts()
 
     def texts_of(self, name: str, results: ResultBatch) -> Iterator[Ints]:
         """The codes of all texts in results of a statement."""
@@ -256,12 +255,11 @@ class InputGroup:
         """Drops events that no run, pending result or observer can refer to any more."""
         if any(group.looks_between for group in self.nfa_groups):
             oldest = [group.oldest for group in self.nfa_groups]
-            oldest.append(self.stages.oldest)
             for group in self.nfa_groups:
                 oldest += [self._leading_from(m) for m in group.members.values() if m.plan.leading]
             limit = min((o for o in oldest if o is not None), default=self.stream.positions)
             remembers = any(m.plan.remembers for group in self.nfa_groups for m in group.members.values())
-            self.stream.forget(0 if remembers else limit)
+            self.stream.forget(0 if remembers else limit, list(self.stages.referenced))
         else:
             # A run may be old, and most events since are not its own.
             limit = self.stream.keep_only([*(g.referenced() for g in self.nfa_groups), *self.stages.referenced])
@@ -275,7 +273,8 @@ class InputGroup:
         within = member.selection.within
         assert within is not None
         whole = self.stream.buffer.whole
-        return whole.base + int(np.searchsorted(whole.events.time.values + 2 * within, self.now, side="left"))
+        row = np.searchsorted(whole.events.time.values + 2 * within, self.now, side="left")
+        return int(whole.positions_of(np.atleast_1d(row))[0])
 
     # ── statements ──
 

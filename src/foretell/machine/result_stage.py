@@ -9,12 +9,25 @@ from typing import Any
 import numpy as np
 
 from foretell.arrays import Ints
+from foretell.events.notification import Notification
 from foretell.events.types import Scalar
 from foretell.filter.string_dictionary import StringDictionary, Texts
 from foretell.machine.input.lane_keys import LaneKeys
+from foretell.machine.input.merged_stream import MergedStream
+from foretell.machine.input.revisions import LateInput
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.matches.uncertainty import split_by_certainty
+from foretell.records import record
+
+
+@record
+class ReportedEstimate:
+    """An estimate that was reported and is neither confirmed nor withdrawn. `settle` says whether it happened, and
+    gives the result."""
+
+    notification: Notification
+    settle: Callable[[bool], ResultBatch]
 
 
 class ResultStage:
@@ -61,6 +74,18 @@ class ResultStage:
     def free_lanes(self, freed: Ints, /) -> None:
         """Go on without lanes that nothing needs; their numbers may be given to others."""
 
+    def late(self, late: LateInput, stream: MergedStream, /) -> list[ResultBatch]:
+        """The results that were reported before, and that late events confirm or withdraw."""
+        return []
+
+    def reported(self, stream: MergedStream, now: int | float, /) -> Iterator[ReportedEstimate]:
+        """The results that were reported before and may be confirmed or withdrawn at a time."""
+        return iter(())
+
+    def texts(self) -> Iterable[Ints]:
+        """The codes of texts besides those in held results."""
+        return ()
+
     def remove_rows(self, ids: Iterable[Scalar], /) -> None:
         """Forget rows of a template."""
 
@@ -95,9 +120,12 @@ class ResultStages(dict[str, ResultStage]):
         """The positions of the events that held results refer to."""
         return (result.bound_events.position for result in self.held)
 
-    @property
-    def oldest(self) -> int | None:
-        return min((int(positions.min()) for positions in self.referenced if len(positions)), default=None)
+    def texts(self) -> Iterator[Ints]:
+        """The codes of all texts that stages hold."""
+        for result in self.held:
+            yield from result.texts(())
+        for stage in self.values():
+            yield from stage.texts()
 
     def free_lanes(self, freed: Ints) -> None:
         for stage in self.values():

@@ -137,6 +137,9 @@ class _Encoder:
         matches, repeated = self._results.matches, self._results.schema.repeated[step]
         if matches is None:
             return pa.nulls(self._count, pa.list_(names.type) if repeated else names.type)
+        estimates = self._results.estimates
+        if estimates is not None and step in estimates.late:
+            return names.values(self._of_each(estimates.late[step]).tolist())
         if not repeated:
             return names.at(self._of_each(matches.of_step(number, latest=True)))
         every = np.arange(self._count) if self._match is None else self._match
@@ -191,6 +194,10 @@ class _EventNames:
         names = self._buffer.names(positions)
         if unbound is not None:
             names = [None if absent else name for name, absent in zip(names, unbound.tolist(), strict=True)]
+        return self.values(names)
+
+    def values(self, names: list[Any]) -> ArrowArray:
+        """These names as a column."""
         if self._as_json:
             texts = [None if name is None else encode_json(name) for name in names]
             return arrow_of_values(texts, Type.STRING).cast(pa.binary())

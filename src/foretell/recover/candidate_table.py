@@ -74,6 +74,14 @@ class CandidateTable:
         self._reported.clear(numbers[keep])
         return keep
 
+    def stand(self, numbers: Ints) -> Flags:
+        """Whether each candidate was reported and not withdrawn since."""
+        return self._reported.known(numbers)
+
+    def settle(self, numbers: Ints) -> None:
+        """Candidates that were reported can no longer be withdrawn."""
+        self._reported.clear(numbers)
+
     def forget(self, now: int | float) -> None:
         """Drop what can no longer matter, now and then."""
         if len(self) >= 2 * self._kept + _FEW:
@@ -131,9 +139,13 @@ class _KnownCompletions:
     def of(self, numbers: Ints) -> Completions:
         return Completions(self._order[numbers], self._end[numbers])
 
+    def known(self, numbers: Ints) -> Flags:
+        """Whether each number has one."""
+        return np.asarray(self._order[numbers, 0] != NEVER)
+
     def numbers(self, count: int) -> Ints:
         """The numbers that have one."""
-        return np.flatnonzero(self._order[:count, 0] != NEVER)
+        return np.flatnonzero(self.known(np.arange(count)))
 
     def note(self, numbers: Ints, completions: Completions) -> None:
         depth = completions.order.shape[1]

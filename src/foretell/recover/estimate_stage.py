@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from foretell.arrays import Ints
 from foretell.errors import InputError
 from foretell.events.delays.delay_model import DelayModel, gaps_document
 from foretell.events.types import Scalar
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.estimate_scorer import check_delays
+from foretell.machine.input.merged_stream import MergedStream
+from foretell.machine.input.revisions import LateInput
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.matches.results import ResultBatch
-from foretell.machine.result_stage import ResultStage
+from foretell.machine.result_stage import ReportedEstimate, ResultStage
+from foretell.plan.match_plan import InputPlan
 from foretell.recover.candidates import VariantMatches
 from foretell.recover.gap_learner import GapLearner, ModelVersions, learnable, recorded_steps
 from foretell.recover.hidden_patterns import HiddenPattern, Role, all_lost_sets, variant_of
+from foretell.recover.late_revisions import LateRevisions, may_be_revised, reported_estimates
 from foretell.recover.row_estimates import FoundMatches, RowEstimates
 from foretell.recover.selected_estimates import SelectedEstimates
 from foretell.recover.standing_estimates import StandingEstimates
@@ -38,9 +43,11 @@ class EstimateStage(ResultStage):
         recorded: Mapping[str, Any] | None = None,
         *,
         instants: bool = True,
+        live: bool = False,
     ) -> None:
         """A snapshot has `recorded` the sets of lost steps that run, else all run that may reach the threshold; and the
-        gaps whose counts are learned. With `instants` no event lasts: windows go by the times between events alone."""
+        gaps whose counts are learned. With `instants` no event lasts: windows go by the times between events alone.
+        A run is `live` where estimates may be confirmed."""
         check_delays(subscription, model)
         self.subscription = subscription
         lost = None if recorded is None else [frozenset(map(str, steps)) for steps in recorded["lost"]]
@@ -67,6 +74,8 @@ class EstimateStage(ResultStage):
         self.statements = [*(pattern.statement for _, pattern in self._patterns.values()), *learning]
         self.patterns: Sequence[str] = tuple(statement.name for statement in self.statements)
         self._rows: dict[Scalar, RowEstimates] = {}
+        self._live = live
+        self._late = LateRevisions(self.running)
 
     def _refuse_many(self) -> None:
         if len(self._patterns) > MOST_PATTERNS:
@@ -84,7 +93,7 @@ class EstimateStage(ResultStage):
     @property
     def nbytes(self) -> int:
         learning = 0 if self._learner is None else self._learner.nbytes
-        return learning + sum(row.nbytes for row in self._rows.values())
+        return learning + self._late.nbytes + sum(row.nbytes for row in self._rows.values())
 
     @property
     def held(self) -> Iterable[ResultBatch]:
@@ -131,10 +140,26 @@ class EstimateStage(ResultStage):
 
     def _row(self, row_id: Scalar) -> RowEstimates:
         if row_id not in self._rows:
-            holds = self.subscription.tree.after.policy is tree.Policy.HOLD
-            kind = StandingEstimates if holds else SelectedEstimates
-            self._rows[row_id] = kind(self.subscription, self.running)
+            if self.subscription.tree.after.policy is tree.Policy.HOLD:
+                self._rows[row_id] = StandingEstimates(self.subscription, self.running, live=self._live)
+            else:
+                self._rows[row_id] = SelectedEstimates(self.subscription, self.running)
         return self._rows[row_id]
+
+    # ── estimates that were reported ──
+
+    def late(self, late: LateInput, stream: MergedStream) -> list[ResultBatch]:
+        return list(self._late.process(late, self._rows, stream))
+
+    def reported(self, stream: MergedStream, now: int | float) -> Iterator[ReportedEstimate]:
+        for row in self._rows.values():
+            for variant, results in list(row.reported):
+                current = results.filter(may_be_revised(results, self.subscription.within, now))
+                if len(current):
+                    yield from reported_estimates(row, variant, current, stream, now)
+
+    def texts(self) -> Iterable[Ints]:
+        return self._late.texts()
 
     def remove_rows(self, ids: Iterable[Scalar]) -> None:
         for row_id in ids:
@@ -152,12 +177,14 @@ class EstimateStage(ResultStage):
     def state(self) -> Mapping[str, Any]:
         gaps = [] if self._learner is None else self._learner.state()
         rows = [[row_id, row.state()] for row_id, row in self._rows.items()]
-        return {"lost": self.lost, "rows": rows, "gaps": gaps}
+        return {"lost": self.lost, "rows": rows, "gaps": gaps, "late": self._late.state()}
 
     def restore(self, state: Mapping[str, Any], bounds: StateBounds, like: ResultBatch | None) -> None:
         for row_id, recorded in state["rows"]:
             require(row_id not in self._rows, "the estimates")
             assert like is not None
             self._row(row_id).restore(recorded, bounds, replace(like, id=row_id))
+        if "late" in state:  # early snapshots have none
+            self._late.restore(state["late"], bounds, self._rows, InputPlan.of(self.subscription))
         if self._learner is not None:
             self._learner.restore(state["gaps"], bounds.positions)

@@ -16,15 +16,18 @@ def expanded(
     delays: Callable[[str], DelayModel],
     recorded: Mapping[str, Mapping[str, Any]],
     names: Collection[str],
+    *,
+    live: bool,
 ) -> tuple[tuple[CheckedStatement, ...], dict[str, ResultStage]]:
-    """`recorded` are the states of stages in a snapshot; `names` are those of all statements, whose results last."""
+    """`recorded` are the states of stages in a snapshot; `names` are those of all statements, whose results last.
+    In a `live` run estimates may be confirmed."""
     expansion: list[CheckedStatement] = []
     stages: dict[str, ResultStage] = {}
     for statement in statements:
         if isinstance(statement, CheckedSubscription) and statement.tree.losing is not None:
             instants = not any(str(stream) in names for stream in statement.tree.streams)
             state = recorded.get(statement.name)
-            stage = EstimateStage(statement, delays(statement.name), state, instants=instants)
+            stage = EstimateStage(statement, delays(statement.name), state, instants=instants, live=live)
             stages[statement.name] = stage
             expansion += stage.statements
         else:

@@ -8,21 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from foretell.arrays import Ints
 from foretell.events.notification import WITHDRAWN
-from foretell.machine.exec.raw_matches import NO_NODES, RawMatches
-from foretell.machine.input.event_buffer import EventBuffer
 from foretell.machine.input.event_order import deepened
 from foretell.machine.input.state_bounds import StateBounds
-from foretell.machine.kernels.run_checks import all_held
-from foretell.machine.matches.bound_events import BoundEvents
-from foretell.machine.matches.codec import columns_state, restore_columns, restore_order
-from foretell.machine.matches.event_chains import Gaps
 from foretell.machine.matches.results import EstimateColumns, ResultBatch
 from foretell.records import record
 from foretell.recover.candidates import VariantMatches
+from foretell.recover.estimate_codec import estimates_state, restored_estimates, without_buffer
 from foretell.recover.match_exclusions import Name
-from foretell.storage.recorded_values import array, ascending, indices, require, times, whole
+from foretell.storage.recorded_values import indices, require, whole
 
 
 @record
@@ -57,12 +51,21 @@ class HeldResults:
     def results(self) -> Iterable[ResultBatch]:
         return [part.results for part in self._parts()]
 
+    @property
+    def by_variant(self) -> Iterable[tuple[int, ResultBatch]]:
+        """The parts that results are in, with the numbers of their variants."""
+        variants = {id(part): variant for (variant, _), (part, _) in self.places.items()}
+        return [(variants[id(part)], part.results) for part in self._parts()]
+
     def _parts(self) -> Iterable[_Part]:
         return {id(part): part for part, _ in self.places.values()}.values()
 
     def add(self, names: Sequence[Name], results: ResultBatch) -> None:
-        part = _Part(_without_buffer(results))
+        part = _Part(without_buffer(results))
         self.places |= {name: (part, row) for row, name in enumerate(names)}
+
+    def discard(self, name: Name) -> None:
+        del self.places[name]
 
     def renew(self, renewed: Callable[[ResultBatch], ResultBatch]) -> None:
         for part in self._parts():
@@ -100,39 +103,21 @@ class HeldResults:
     def _state_of(self, name: Name) -> Mapping[str, Any]:
         part, row = self.places[name]
         only = np.arange(len(part.results)) == row
-        results = part.results.filter(only)
-        assert results.estimates is not None
-        return {
-            "variant": name[0],
-            "positions": np.frombuffer(name[1], np.int64),
-            "lane": results.lane,
-            "end": results.end,
-            "order": results.order,
-            "probability": results.estimates.probability,
-            "returned": columns_state(results.bindings),
-        }
+        state = estimates_state(part.results.filter(only))
+        return {"variant": name[0], **state, "positions": state["positions"][0]}
 
     def restore(self, state: Sequence[Mapping[str, Any]], bounds: StateBounds, like: ResultBatch) -> list[Name]:
         names = []
         for recorded in state:
             number = whole(recorded["variant"], "the estimates", stop=len(self._variants))
-            positions, results = _restored(recorded, self._variants[number], bounds, like)
+            variant = self._variants[number]
+            positions = indices(recorded["positions"], bounds.positions, "the estimates", (len(variant.steps),))
+            results = restored_estimates({**recorded, "positions": positions.reshape(1, -1)}, variant, bounds, like)
             name = number, positions.tobytes()
             require(name not in self.places, "the estimates")
             self.add([name], results)
             names.append(name)
         return names
-
-
-def _without_buffer(results: ResultBatch) -> ResultBatch:
-    """The results without registers and without a buffer, which grows old, and without what was told of them."""
-    matches = results.matches
-    assert matches is not None
-    count = len(results)
-    raw = replace(matches.raw, slots=np.zeros((count, 0), np.int64), nulls=np.zeros((count, 0), np.uint8))
-    bare = replace(matches, raw=raw, buffer=EventBuffer(), gathered=(matches.bound, Gaps.none()))
-    estimates = None if results.estimates is None else replace(results.estimates, details=None)
-    return replace(results, matches=bare, places=results.order, estimates=estimates)
 
 
 def _withdrawn(rows: list[tuple[_Part, int, WithdrawnEstimate]]) -> ResultBatch:
@@ -154,49 +139,4 @@ def _withdrawn(rows: list[tuple[_Part, int, WithdrawnEstimate]]) -> ResultBatch:
         end=np.array([withdrawal.end for withdrawal in withdrawals]),
         places=np.concatenate(places),
         estimates=EstimateColumns(np.zeros(len(results)), WITHDRAWN),
-    )
-
-
-def _restored(
-    recorded: Mapping[str, Any], variant: VariantMatches, bounds: StateBounds, like: ResultBatch
-) -> tuple[Ints, ResultBatch]:
-    """The positions of an estimate of a snapshot, and the estimate."""
-    width, schema = len(variant.steps), variant.schema
-    positions = indices(recorded["positions"], bounds.positions, "the estimates", (width,))
-    ascending(positions, "the estimates")
-    require(all_held(positions, bounds.held), "the events of estimates")
-    lane = indices(recorded["lane"], bounds.lanes, "the estimates", (1,))
-    matches = like.matches
-    assert matches is not None
-    nothing = np.zeros(1, np.int64)
-    last = np.full(1, positions[-1])
-    no_slots, no_nulls = np.zeros((1, 0), np.int64), np.zeros((1, 0), np.uint8)
-    raw = RawMatches(
-        state=nothing,
-        lane=lane,
-        position=last,
-        first=positions[:1],
-        chain=nothing - 1,
-        rows=nothing,
-        slots=no_slots,
-        nulls=no_nulls,
-        nodes=NO_NODES,
-    )
-    bound = BoundEvents(lane, np.array([0, width]), positions, variant.steps)
-    own = replace(matches, plan=variant.plan_of(matches), raw=raw, gathered=(bound, Gaps.none()))
-    returned = restore_columns(recorded["returned"], schema.returns, 1, bounds.texts)
-    require(set(returned) == set(schema.returns), "the returned values of estimates")
-    end = recorded["end"]
-    require(isinstance(end, np.ndarray), "the ends of estimates")
-    likely = array(recorded["probability"], np.float64, (1,), "the probabilities of estimates")
-    return positions, replace(
-        like,
-        schema=schema,
-        matches=own,
-        lane=lane,
-        start=own.start,
-        end=times(end, np.float64 if end.dtype.kind == "f" else np.int64, (1,), "the ends of estimates"),
-        places=restore_order(recorded["order"], 1, bounds.places),
-        bindings=returned,
-        estimates=EstimateColumns(likely, "estimate", variant.hidden),
     )

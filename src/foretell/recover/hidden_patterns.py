@@ -28,10 +28,10 @@ from foretell.plan.strategy import narrowed_window
 from foretell.records import record
 
 #: Begins names of ours: no name in a text has it.
-_OURS = "\0"
+OURS = "\0"
 
 #: The events of telling patterns that are not the candidate's.
-_SEEN, _AGAIN = f"{_OURS}seen", f"{_OURS}again"
+_SEEN, _AGAIN = f"{OURS}seen", f"{OURS}again"
 
 
 class Role(Enum):
@@ -103,7 +103,7 @@ class _PatternBuilder:
         self._reduced = without(self._whole, self._lost) if self._lost else self._whole
         self.present = tuple(step for step in self._whole.positive if step not in self._lost)
         lost = " and ".join(s for s in self._whole.positive if s in self._lost)
-        self._name = f"{self._whole.name}{_OURS} without {lost}"
+        self._name = f"{self._whole.name}{OURS} without {lost}"
 
     def patterns(self) -> Iterator[HiddenPattern]:
         numbers = tuple(range(len(self.present)))

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from foretell.arrays import Flags, Ints
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.matches.results import ResultBatch
 from foretell.records import record
@@ -35,6 +36,16 @@ class RowEstimates(Protocol):
 
     def process(self, found: Sequence[FoundMatches], /) -> list[ResultBatch]:
         """The results of the matches of a batch, those of each variant together."""
+
+    @property
+    def reported(self) -> Iterable[tuple[int, ResultBatch]]:
+        """The estimates that were reported, with the numbers of their variants. Some may stand no more."""
+
+    def stands(self, variant: int, positions: Ints, /) -> Flags:
+        """Whether each estimate of a variant, by the positions of its events, is neither confirmed nor withdrawn."""
+
+    def revise(self, variant: int, positions: Ints, /, *, confirmed: bool) -> None:
+        """These estimates are confirmed, for good, or withdrawn."""
 
     def forget(self, now: int | float, /) -> None:
         """Drop what can no longer matter, now and then."""

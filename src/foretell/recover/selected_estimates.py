@@ -8,11 +8,12 @@ step is seen outside its gap (decision 0015). So the results that were reported 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from foretell.arrays import Ints
+from foretell.arrays import Flags, Ints
 from foretell.language.checked import CheckedSubscription
 from foretell.machine.input.event_buffer import EventBuffer
 from foretell.machine.input.state_bounds import StateBounds
@@ -24,7 +25,7 @@ from foretell.recover.completions import CompletionKey, completions_of, restored
 from foretell.recover.held_results import HeldResults, WithdrawnEstimate
 from foretell.recover.match_exclusions import MatchEvents, Name, excluded_until, no_exclusions
 from foretell.recover.row_estimates import FoundMatches, KeyedTimes, until_when
-from foretell.storage.recorded_values import require, times
+from foretell.storage.recorded_values import array, require, times
 
 #: The order at the same place: certain matches come first, and what withdraws before what is reported.
 _CERTAIN, _TELLING, _ESTIMATE = range(3)
@@ -57,11 +58,12 @@ class _Occurrence:
 
 @record
 class _Reported:
-    """An estimate that may be withdrawn."""
+    """An estimate that may be withdrawn, unless it was confirmed."""
 
     known: CompletionKey
     until: int | float
     events: MatchEvents
+    confirmed: bool = False
 
 
 class SelectedEstimates:
@@ -156,10 +158,31 @@ class SelectedEstimates:
     def _withdrawn(self, names: Sequence[Name], by: _Occurrence) -> Iterator[WithdrawnEstimate]:
         for name in names:
             reported = self._reported.get(name)
-            if reported is not None and reported.known < by.known:
-                del self._reported[name]
-                self._estimates.discard(name, reported.events)
+            if reported is not None and not reported.confirmed and reported.known < by.known:
+                self._discard(name)
                 yield WithdrawnEstimate(name, by.end, by.source.results, by.row)
+
+    def _discard(self, name: Name) -> None:
+        self._estimates.discard(name, self._reported.pop(name).events)
+
+    # ── estimates that others revise ──
+
+    @property
+    def reported(self) -> Iterable[tuple[int, ResultBatch]]:
+        return self._held.by_variant
+
+    def stands(self, variant: int, positions: Ints) -> Flags:
+        found = [self._reported.get((variant, row.tobytes())) for row in np.ascontiguousarray(positions)]
+        return np.array([own is not None and not own.confirmed for own in found], np.bool_)
+
+    def revise(self, variant: int, positions: Ints, *, confirmed: bool) -> None:
+        for row in np.ascontiguousarray(positions):
+            name = variant, row.tobytes()
+            if confirmed:
+                self._reported[name] = replace(self._reported[name], confirmed=True)
+            else:
+                self._discard(name)
+                self._held.discard(name)
 
     def _own(self, chosen: Sequence[_Occurrence], kind: str) -> Iterator[tuple[list[_Occurrence], list[ResultBatch]]]:
         """Matches as results of the statement, those of a source together."""
@@ -185,8 +208,7 @@ class SelectedEstimates:
     def _drop(self, now: int | float) -> None:
         for name, reported in list(self._reported.items()):
             if reported.until < now:
-                del self._reported[name]
-                self._estimates.discard(name, reported.events)
+                self._discard(name)
         for seen in self._seen:
             seen.forget(now)
         self._certain.forget(now)
@@ -200,6 +222,7 @@ class SelectedEstimates:
             "held": self._held.state(list(self._reported)),
             **completions_of([reported.known for reported in kept]).state(),
             "until": np.array([float(reported.until) for reported in kept]),
+            "confirmed": np.array([reported.confirmed for reported in kept], np.bool_),
         }
 
     def restore(self, state: Mapping[str, Any], bounds: StateBounds, like: ResultBatch) -> None:
@@ -211,8 +234,10 @@ class SelectedEstimates:
         assert like.matches is not None
         keys = restored_completions(state, len(names), bounds).keys
         until = times(state["until"], np.float64, (len(names),), "the estimates").tolist()
-        for name, known, time in sorted(zip(names, keys, until, strict=True), key=lambda row: row[1]):
+        confirmed = state.get("confirmed", np.zeros(len(names), np.bool_))  # early snapshots have none
+        flags = array(confirmed, np.bool_, (len(names),), "the estimates").tolist()
+        for name, known, time, flag in sorted(zip(names, keys, until, flags, strict=True), key=lambda row: row[1]):
             part, row = self._held.places[name]
             positions = np.frombuffer(name[1], np.int64).reshape(1, -1)
             (events,) = self._events(name[0], positions, part.results.lane[row : row + 1], like.matches.buffer)
-            self._report(name, _Reported(known, time, events))
+            self._report(name, _Reported(known, time, events, flag))

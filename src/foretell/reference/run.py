@@ -10,12 +10,13 @@ from datetime import datetime, timedelta
 
 from foretell.events.delays.delay_model import DelayModel
 from foretell.events.event import Event, Hidden, OrderKey, deadline_key, derived_key, joint_probability
-from foretell.events.notification import WITHDRAWN, Notification, estimate_id
+from foretell.events.notification import CONFIRMED, WITHDRAWN, Notification, estimate_id
 from foretell.events.types import EPOCH, Scalar, Type, format_timestamp
 from foretell.language import tree
 from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedStatement, CheckedSubscription
 from foretell.language.estimate_scorer import check_delays
 from foretell.reference.absence import silences
+from foretell.reference.confirmations import LateArrival
 from foretell.reference.correlation import tokens
 from foretell.reference.derived_attributes import with_derived
 from foretell.reference.expressions import Frame, holds, scalar, value
@@ -56,14 +57,17 @@ def run(
     *,
     until: int | float | None = None,
     timing: Mapping[str, DelayModel] | None = None,
+    late: Iterable[LateArrival] = (),
 ) -> list[Notification]:
-    """All notifications of the program, in order. `until` lets time pass beyond the last event."""
+    """All notifications of the program, in order. `until` lets time pass beyond the last event. Events that come too
+    `late` tell only whether estimates are true."""
     for statement in program.statements:
         if isinstance(statement, CheckedSubscription):
             check_delays(statement, (timing or {}).get(statement.name))
     streams = {
         name: sorted(with_derived(unordered, program, name), key=lambda e: e.key) for name, unordered in events.items()
     }
+    arrivals = sorted(late, key=lambda arrival: arrival.key)
     clock = {name: ordered[-1].end for name, ordered in streams.items() if ordered}
     results: list[ReferenceResult] = []
     for statement in program.statements:
@@ -75,7 +79,7 @@ def run(
         own: list[ReferenceResult] = []
         if times:
             clock[statement.name] = max(times)
-            own = list(_results(statement, merged, max(times), dict(tables or {}), dict(timing or {})))
+            own = list(_results(statement, merged, max(times), dict(tables or {}), dict(timing or {}), arrivals))
         streams[statement.name] = list(_derived(statement.name, own, program.ranks[statement.name]))
         results += own
     return [r.notification for r in sorted(results, key=lambda r: r.order)]
@@ -100,6 +104,7 @@ def _results(
     now: int | float,
     tables: Mapping[str, Iterable[Row]],
     timing: Mapping[str, DelayModel],
+    arrivals: Iterable[LateArrival],
 ) -> Iterator[ReferenceResult]:
     if isinstance(statement, CheckedCorrelator):
         yield from _tokens(statement, merged)
@@ -114,16 +119,26 @@ def _results(
                 yield from _silences(matcher, statement.pattern)
                 continue
             if statement.tree.losing is not None:
-                yield from _estimates(matcher, timing.get(statement.name, DelayModel()))
+                own = _arriving(arrivals, statement, lane)
+                yield from _estimates(matcher, timing.get(statement.name, DelayModel()), own)
                 continue
             for match in after_match(matcher.matches(), statement.tree.after, lane, statement.positive):
                 yield _matched(matcher, match)
 
 
+def _arriving(arrivals: Iterable[LateArrival], statement: CheckedSubscription, lane: Lane) -> list[LateArrival]:
+    """The late events of the streams of a statement that belong to a lane, in the order in which they come."""
+    own = (replace(a, event=_typed(a.event, statement)) for a in arrivals if a.event.stream in statement.tree.streams)
+    return [a for a in own if all(a.event.attributes.get(name) == lane.key[name] for name in statement.tree.per)]
+
+
 def _derived(name: str, results: list[ReferenceResult], statement: int) -> Iterator[Event]:
     """The results as events of the derived stream, each directly after the event that completed it. What is withdrawn
     stays: other statements have read it."""
-    ordered = sorted((r for r in results if r.notification.kind != WITHDRAWN), key=lambda r: (r.completed_by, r.order))
+    revised = CONFIRMED, WITHDRAWN
+    ordered = sorted(
+        (r for r in results if r.notification.kind not in revised), key=lambda r: (r.completed_by, r.order)
+    )
     for index, result in enumerate(ordered):
         key = derived_key(result.completed_by, statement, index)
         note = result.notification
@@ -172,15 +187,23 @@ def _notification(
     )
 
 
-def _estimates(matcher: ReferenceMatcher, model: DelayModel) -> Iterator[ReferenceResult]:
+def _estimates(matcher: ReferenceMatcher, model: DelayModel, arrivals: list[LateArrival]) -> Iterator[ReferenceResult]:
     """The results of a statement with LOSING."""
-    matches, withdrawn = reported(matcher, estimated(matcher, matcher.matches(), model))
+    matches, revisions = reported(matcher, estimated(matcher, matcher.matches(), model), arrivals)
     for match in matches:
         yield _matched(matcher, match)
-    for withdrawal in withdrawn:
-        result = _matched(matcher, withdrawal.match)
-        notification = replace(result.notification, kind=WITHDRAWN, end=withdrawal.time, probability=0.0, estimate=None)
-        yield replace(result, notification=notification, completed_by=withdrawal.key)
+    for revision in revisions:
+        result = _matched(matcher, revision.match)
+        estimate = result.notification
+        notification = replace(
+            estimate,
+            kind=revision.kind,
+            end=revision.time,
+            probability=float(revision.kind == CONFIRMED),
+            events={**estimate.events, **revision.late},
+            estimate=None,
+        )
+        yield replace(result, notification=notification, completed_by=revision.key)
 
 
 def _matched(matcher: ReferenceMatcher, match: Match) -> ReferenceResult:

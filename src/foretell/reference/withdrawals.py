@@ -2,31 +2,26 @@
 
 Certain matches are taken first, and an estimate only from what they leave: not one that could not be taken together
 with a certain match, were both certain. In a stream an estimate may come before such a match: then it is reported, and
-withdrawn with that match. The same holds where a lost step is seen just outside its gap.
+withdrawn with that match. The same holds where a lost step is seen just outside its gap. Late events may confirm an
+estimate or take it back (see `confirmations`); once confirmed it stays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
-from foretell.events.event import OrderKey
+from foretell.events.notification import WITHDRAWN
 from foretell.language.reduced_patterns import compared, sighting
+from foretell.reference.confirmations import LateArrival, Revision, revisions_by_late
 from foretell.reference.lane import PlacedEvent
 from foretell.reference.matches import Match, ReferenceMatcher, after_match, removes
 
 
-@dataclass(frozen=True)
-class Withdrawal:
-    """An estimate that was reported, and when and by which event it was withdrawn."""
-
-    match: Match
-    time: int | float
-    key: OrderKey
-
-
-def reported(matcher: ReferenceMatcher, matches: Iterable[Match]) -> tuple[list[Match], list[Withdrawal]]:
-    """The matches that are reported, and those of them that are withdrawn. They come in the order of `taking_order`."""
+def reported(
+    matcher: ReferenceMatcher, matches: Iterable[Match], arrivals: Sequence[LateArrival] = ()
+) -> tuple[list[Match], list[Revision]]:
+    """The matches that are reported, and what became of them later. They come in the order of `taking_order`."""
     subscription, lane = matcher.subscription, matcher.lane
     after = subscription.tree.after
     uncertain = list[Match]()
@@ -34,19 +29,21 @@ def reported(matcher: ReferenceMatcher, matches: Iterable[Match]) -> tuple[list[
     for match in matches:
         (uncertain if _is_estimate(match) else certain).append(match)
     taken = after_match(certain, after, lane, subscription.positive)
-    estimates, withdrawn = list[Match](), list[Withdrawal]()
+    estimates, revisions = list[Match](), list[Revision]()
     for estimate in uncertain:
         rivals = [m for m in taken if removes(*_in_order(m, estimate), after, lane)]
-        valid = [e for e in estimates if not _is_withdrawn(e, estimate, withdrawn)]
-        ends = [Withdrawal(estimate, m.end, m.completed_by) for m in rivals]
-        ends += [Withdrawal(estimate, at.event.end, at.event.key) for at in _seen_later(matcher, estimate)]
-        if any(w.key <= estimate.completed_by for w in ends) or _seen_before_window(matcher, estimate):
+        valid = [e for e in estimates if not _is_withdrawn(e, estimate, revisions)]
+        ends = [Revision(estimate, WITHDRAWN, m.end, m.completed_by) for m in rivals]
+        seen = _seen_later(matcher, estimate)
+        ends += [Revision(estimate, WITHDRAWN, at.event.end, at.event.key) for at in seen]
+        if any(r.key <= estimate.completed_by for r in ends) or _seen_before_window(matcher, estimate):
             continue
         if any(removes(e, estimate, after, lane) for e in valid):
             continue
         estimates.append(estimate)
-        withdrawn += sorted(ends, key=lambda w: w.key)[:1]
-    return sorted([*taken, *estimates], key=matcher.taking_order), withdrawn
+        ends += revisions_by_late(matcher, estimate, arrivals)
+        revisions += sorted(ends, key=lambda r: r.key)[:1]
+    return sorted([*taken, *estimates], key=matcher.taking_order), revisions
 
 
 def _is_estimate(match: Match) -> bool:
@@ -58,9 +55,9 @@ def _in_order(certain: Match, estimate: Match) -> tuple[Match, Match]:
     return (certain, estimate) if certain.completed_by <= estimate.completed_by else (estimate, certain)
 
 
-def _is_withdrawn(earlier: Match, estimate: Match, withdrawn: list[Withdrawal]) -> bool:
+def _is_withdrawn(earlier: Match, estimate: Match, revisions: list[Revision]) -> bool:
     """Whether an earlier estimate was withdrawn before another one is known."""
-    return any(w.match is earlier and w.key <= estimate.completed_by for w in withdrawn)
+    return any(r.match is earlier and r.kind == WITHDRAWN and r.key <= estimate.completed_by for r in revisions)
 
 
 def _seen_later(matcher: ReferenceMatcher, match: Match) -> Iterator[PlacedEvent]:

@@ -120,6 +120,11 @@ class EventBuffer:
     def base(self) -> int:
         return self.segments[0].base
 
+    @property
+    def positions(self) -> Ints:
+        """The positions of all events."""
+        return np.concatenate([_positions(segment) for segment in self.segments])
+
     def extended(self, segment: EventSegment) -> EventBuffer:
         """Adds a segment. Short ones before it are merged now and then: many small batches become few segments."""
         older = self.segments

@@ -57,22 +57,31 @@ class MergedStream:
         if self.named and len(merged.order):
             self.named = merged.name is not None and None not in merged.name.tolist()
         events, count = merged.events, len(merged.order)
-        keys = [events.attributes.get(n) or null_column(self._kind(n), count) for n in self.per]
-        lane, number = self.lanes.numbered(keys, count)
+        lane, number = self.lanes.numbered(self.key_columns(events), count)
         self.lags.add_columns(events, lane, len(self.lanes), self.strings)
         segment = EventSegment(self.positions, events, lane, number, merged.name, merged.order)
         self.positions += count
         self.buffer = self.buffer.extended(segment)
         return segment
 
+    def key_columns(self, events: EventColumns) -> list[Column]:
+        """The PER attributes of events."""
+        return [events.attributes.get(n) or null_column(self._kind(n), len(events)) for n in self.per]
+
     @property
     def crowded(self) -> bool:
         """Whether the buffer has grown so much since the last clean-up that another one is worth its cost."""
         return self.positions - self._cleaned > self._remained + UNCLEANED
 
-    def forget(self, oldest: int) -> None:
-        """Drops the events before a position."""
-        self._keep(self.buffer.since(oldest))
+    def forget(self, oldest: int, referenced: Sequence[Ints] = ()) -> None:
+        """Drops the events before a position, but those that results refer to."""
+        older = np.unique(np.concatenate([np.zeros(0, np.int64), *referenced]))
+        older = older[older < oldest]
+        if not len(older):
+            self._keep(self.buffer.since(oldest))
+            return
+        held = self.buffer.positions
+        self._keep(self.buffer.only(np.concatenate([older, held[held >= oldest]])))
 
     def _keep(self, buffer: EventBuffer) -> None:
         self.buffer, self._remained, self._cleaned = buffer, len(buffer), self.positions
@@ -141,7 +150,7 @@ class MergedStream:
     def _merged(self, inputs: list[OrderedInput]) -> OrderedInput:
         """The streams of FROM as one, in order."""
         if len(inputs) == 1:
-            only = self._typed(inputs[0])
+            only = self.typed(inputs[0])
             return only if len(only.order) < 2 else _in_order(only)
         plan = self.plan
         attributes = {
@@ -164,8 +173,8 @@ class MergedStream:
         events = EventColumns(attributes, plan.attributes, time, time if plain else start, stream)
         return _in_order(OrderedInput(events, names, order))
 
-    def _typed(self, only: OrderedInput) -> OrderedInput:
-        """The only stream that has events, with the types of FROM."""
+    def typed(self, only: OrderedInput) -> OrderedInput:
+        """The events of one stream with the types of FROM."""
         events, count = only.events, len(only.order)
         attributes: dict[str, Column] = {}
         for name, kind in self.plan.attributes.items():

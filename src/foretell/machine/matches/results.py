@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -38,16 +38,18 @@ class ForecastColumns:
 class EstimateColumns:
     """The probability of each match that may have lost events, and the kind of its notification. `hidden` are the steps
     of which an event may be lost, each with the number of the match's event before it; `details` are what estimates of
-    a statement with LOSING rest on."""
+    a statement with LOSING rest on, and `late` has the names of events that came late, by their steps."""
 
     probability: Floats
     kind: str
     hidden: tuple[tuple[str, int], ...] = ()
     details: DetailColumns | None = None
+    late: Mapping[str, NDArray[np.object_]] = field(default_factory=dict)
 
     def filter(self, keep: Flags) -> EstimateColumns:
         details = None if self.details is None else self.details.filter(keep)
-        return replace(self, probability=self.probability[keep], details=details)
+        late = {step: names[keep] for step, names in self.late.items()}
+        return replace(self, probability=self.probability[keep], details=details, late=late)
 
 
 #: About what a column of a result takes, with the work on it.
@@ -233,9 +235,12 @@ class ResultBatch:
             time_type=self.schema.time,
             estimate=None if details is None else details[i],
         )
-        if self.estimates is None or notification.id is not None:
+        if self.estimates is None:
             return notification
-        return replace(notification, id=estimate_id(notification))
+        if notification.id is None:
+            notification = replace(notification, id=estimate_id(notification))
+        late = {step: names[i] for step, names in self.estimates.late.items()}
+        return replace(notification, events={**notification.events, **late}) if late else notification
 
     def binding_type(self, name: str) -> Type:
         """The type of a RETURN column or, in a forecast, of a variable."""

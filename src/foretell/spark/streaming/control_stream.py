@@ -24,11 +24,15 @@ from foretell.arguments.validation import describe
 from foretell.engine import Engine
 from foretell.errors import ForetellError, InputError, suggestion
 from foretell.language import tree
+from foretell.machine.matches.results import ResultBatch
 from foretell.spark.column_names import column
 from foretell.spark.partitioning.shuffle_rows import SHUFFLE_COLUMNS, ShuffleWriter, map_task
 from foretell.spark.partitioning.statement_groups import StatementGroup
 
-ACTIONS = ("subscribe", "unsubscribe", "add rows", "remove rows")
+ACTIONS = ("subscribe", "unsubscribe", "add rows", "remove rows", "confirm", "refute")
+
+#: The actions that say whether an estimate happened.
+_VERDICTS = {"confirm": True, "refute": False}
 
 #: Longer ones are refused: every shard parses them.
 MOST_TEXT = 1_000_000
@@ -40,8 +44,8 @@ _COLUMNS = {"number": "BIGINT", "action": "STRING", "name": "STRING", "text": "S
 class StatementChange(msgspec.Struct):
     """A row of the control stream.
 
-    `name` is the statement to unsubscribe, or the table. `text` holds new statements. `rows` is JSON: rows, the ids of
-    rows, or the rows of new statements' tables by name.
+    `name` is the statement to unsubscribe, the table, or the id of an estimate. `text` holds new statements. `rows` is
+    JSON: rows, the ids of rows, the rows of new statements' tables by name, or further columns of the estimate.
     """
 
     number: int | None
@@ -98,24 +102,42 @@ class StatementDirectory(msgspec.Struct):
 
 @dataclass
 class ChangeApplier:
-    """Applies changes to the engine of one shard; `is_first` says whether it is the first shard of its group."""
+    """Applies changes to the engine of one shard; `is_first` says whether it is the first shard of its group.
+    `revised` are the estimates that changes confirm or withdraw."""
 
     groups: Sequence[StatementGroup]
     group: StatementGroup
     is_first: bool
     directory: StatementDirectory
     refused: list[tuple[StatementChange, str]] = field(default_factory=list)
+    revised: list[ResultBatch] = field(default_factory=list)
 
     def apply(self, engine: Engine, change: StatementChange) -> None:
         targets = self.groups[:1]  # the group that reports a change without a target
         try:
             targets = self._targets(change)
             self._record(change, targets[0])
-            if self.group in targets:
+            if change.action in _VERDICTS:
+                self._settle(engine, change)
+            elif self.group in targets:
                 _apply(engine, change)
         except ForetellError as error:
             if self.is_first and self.group is targets[0]:
                 self.refused.append((change, str(error)))
+
+    def _settle(self, engine: Engine, change: StatementChange) -> None:
+        """Confirm or withdraw an estimate, which one shard has. Where there are several, none knows of one that nobody
+        has."""
+        estimate = _estimate(change)
+        try:
+            self.revised += engine.confirm_columns(estimate, happened=_VERDICTS[str(change.action)])
+        except InputError as error:
+            if error.code != "unknown-estimate" or self._is_alone:
+                self.refused.append((change, str(error)))
+
+    @property
+    def _is_alone(self) -> bool:
+        return sum(len(group.shards) for group in self.groups) == 1
 
     def _targets(self, change: StatementChange) -> Sequence[StatementGroup]:
         """Return the groups that a change is for, by the changes so far; their engines check the rest."""
@@ -127,6 +149,8 @@ class ChangeApplier:
                 return self._groups_with(change.name, self._statements(), "subscription")
             case "add rows" | "remove rows":
                 return self._groups_with(change.name, self._tables(), "table")
+            case "confirm" | "refute":
+                return self.groups
         hint = suggestion(str(change.action), ACTIONS) or f"one of {', '.join(ACTIONS)}"
         raise InputError("unknown-action", f"unknown action '{change.action}'", hint=hint)
 
@@ -211,6 +235,16 @@ def _apply(engine: Engine, change: StatementChange) -> None:
             engine.add_rows(change.name or "", _rows(_json(change.rows)))
         case "remove rows":
             engine.remove_rows(change.name or "", _ids(_json(change.rows)))
+
+
+def _estimate(change: StatementChange) -> dict[str, object]:
+    """The columns of the estimate of a change."""
+    columns = {} if change.rows is None else _json(change.rows)
+    if not isinstance(columns, dict):
+        raise _bad_rows('columns of the estimate, {"subscription": ..., "events": {...}}', columns)
+    if change.name is None:
+        raise InputError("bad-change", "name: expected the id of an estimate, found None")
+    return {**columns, "id": change.name}
 
 
 def _tables(text: str) -> dict[str, list[dict[str, object]]]:

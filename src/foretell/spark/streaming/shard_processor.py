@@ -132,7 +132,7 @@ class ShardProcessor:
         for change in decode_changes(shard_input.changes):
             assert engine is not None
             applier.apply(engine, change)
-        outputs, counts = self._processed(engine, group, shard_input, applier.refused)
+        outputs, counts = self._processed(engine, group, shard_input, applier)
         started = perf_counter()
         if before is not None and untouched and (engine is None or not outputs):
             stored, cost = self._write_clocks(state, before, metadata, shard_input.clocks)
@@ -163,7 +163,7 @@ class ShardProcessor:
         engine: Engine | None,
         group: StatementGroup,
         shard_input: ShardInput,
-        refused: Sequence[tuple[StatementChange, str]],
+        applier: ChangeApplier,
     ) -> tuple[list[bytes], dict[str, int]]:
         """Process the events of a micro-batch; return the rows of all kinds, encoded, and the number of each kind. The
         engine is None where nothing comes that it waits for."""
@@ -172,6 +172,8 @@ class ShardProcessor:
             for stream in shard_input.segments
         }
         output = ShardOutput(self.columns, task_limits(self.limits))
+        if applier.revised:
+            output.take(applier.revised)
         result = _NO_RESULT if engine is None else engine.push_columns(batches, shard_input.clocks, output.take)
         for note in (*result.notes, *reading_lines(shard_input)):
             _LOG.warning("%s", note)
@@ -180,7 +182,7 @@ class ShardProcessor:
         side_rows = [
             *map(self._late_row, late),
             *quarantine_rows(bad),
-            *(_refused_row(change, reason) for change, reason in refused),
+            *(_refused_row(change, reason) for change, reason in applier.refused),
         ]
         counts = {
             "events": sum(len(t) for stream, t in batches.items() if self._reports(group, stream)) + len(bad),
@@ -188,7 +190,7 @@ class ShardProcessor:
             "late": len(late),
             "bad": len(bad),
             "unreadable": sum(values.count for values in unreadable_values(shard_input.nulled)),
-            "refused": len(refused),
+            "refused": len(applier.refused),
         }
         return list(output.rows(side_rows)), counts
 
