@@ -129,11 +129,11 @@ class Forecaster:
                 self._states.configurations,
                 self._states.index,
                 self._counts.transitions,
-                self._counts.sojourns,
+                self._counts.sojourns if self._timed else None,
                 self._tables,
                 self._counts.weights,
                 self._counters,
-                WalkOptions(self.options.threshold, self.options.settings.online, self._timed),
+                WalkOptions(self.options.threshold, self.options.settings.online),
                 forecasts,
             )
         )
