@@ -198,8 +198,8 @@ class NfaExecutor:
             self._probed = _new_probed_lanes(len(self.pool.lanes.lengths), self.nfa.time)
         parts = probe.part_bits.shape[1]
         return ProbeArrays(
-            configurations=np.zeros(rows, np.uint64),
-            furthest_of=np.zeros(rows, np.int32),
+            configurations=np.empty(rows, np.uint64),
+            furthest_of=np.empty(rows, np.int32),
             bits=probe.bits,
             key=np.uint64(probe.key),
             limits=probe.limits,

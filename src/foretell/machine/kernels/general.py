@@ -74,7 +74,7 @@ from foretell.machine.kernels.layout import (
     S,
     U,
 )
-from foretell.machine.kernels.probe import probe_changes
+from foretell.machine.kernels.probe import probe_changes, show_nothing
 from foretell.machine.kernels.run_lists import release, unlink
 from foretell.machine.kernels.structs import Batch, BatchEvents, Evaluated, NfaTables, Output, ProbeArrays, Runs, Values
 from foretell.machine.kernels.timer_heap import drop_first_timer, push_timer
@@ -380,6 +380,8 @@ def run_events(
         lane = events.lane[row]
         starting = tables.begins == NONE or batch.events.predicates[tables.begins, row] != 0
         if lanes.lengths[lane] <= 0 and (lanes.lengths[lane] < 0 or not starting):
+            if probe is not None:
+                show_nothing(row, probe)
             continue  # nothing waits, nothing begins; or the lane is refused
         time = events.time[row]
         if tables.simultaneous and time > lanes.instants[lane]:

@@ -79,11 +79,16 @@ def _move_beginning(row: Any, lane: Any, exclusion: Exclusion) -> None:
         exclusion.past_of_lane[lane] = max(exclusion.past_of_lane[lane], exclusion.past_of_row[row])
 
 
+@inlined
+def show_nothing(row: Any, probe: ProbeArrays) -> None:
+    probe.configurations[row], probe.furthest_of[row] = 0, 0
+
+
 @expanded
 def _record(
     row: Any, lane: Any, configuration: Any, furthest: Any, probe: ProbeArrays, finals: Array, runs: Runs
 ) -> None:
-    probe.configurations[row] = configuration
+    probe.configurations[row], probe.furthest_of[row] = configuration, 0
     if furthest != NONE:
         state = U(runs.registers.integers[furthest, RUN_STATE])
         emit(state, lane, S(row), furthest, finals, runs.registers, probe.furthest, probe.counters)
