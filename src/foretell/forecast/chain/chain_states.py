@@ -15,7 +15,6 @@ from foretell.learn.trace import furthest
 from foretell.machine.kernels.hash_table import slot_of_word
 from foretell.storage.recorded_values import array, require, require_range
 
-
 #: Of so many configurations the kernel finds the number without a search: those of eight states, 2 KiB.
 _LOW = 256
 

@@ -332,7 +332,7 @@ def _advance_state(
             if not moved:
                 release(run, runs)
         run = next_run
-    return touched
+    return bool(touched)
 
 
 @expanded

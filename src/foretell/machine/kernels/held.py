@@ -25,6 +25,7 @@ _numba: Any = numba
 _extending: Any = extending
 _cgutils: Any = cgutils
 _numpy_support: Any = numpy_support
+_types: Any = types
 
 Value = TypeVar("Value", bound=tuple[Any, ...])
 
@@ -45,7 +46,7 @@ class Held(Generic[Value]):
 def _type_of(value: Any) -> Any:
     """The type that `numba.typeof` finds, which loads NumPy's masked arrays and makes each array's type anew."""
     if isinstance(value, tuple):
-        return types.BaseTuple.from_types([_type_of(part) for part in value], type(value))
+        return _types.BaseTuple.from_types([_type_of(part) for part in value], type(value))
     if isinstance(value, np.ndarray):
         return _array_type(value.dtype, value.ndim, _numpy_support.map_layout(value), value.flags.writeable)
     return _numba.typeof(value)
@@ -53,7 +54,7 @@ def _type_of(value: Any) -> Any:
 
 @cache
 def _array_type(dtype: np.dtype[Any], dimensions: int, layout: str, writeable: bool) -> Any:
-    return types.Array(_numpy_support.from_dtype(dtype), dimensions, layout, readonly=not writeable)
+    return _types.Array(_numpy_support.from_dtype(dtype), dimensions, layout, readonly=not writeable)
 
 
 def _words(value: Any) -> Iterator[int]:
