@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 import pytest
 
-from foretell.jit import kernel
+from foretell.jit import kernel, read_only
 from foretell.machine.kernels.held import Held
 
 
@@ -46,6 +47,20 @@ def test_a_kernel_reads_what_is_held(cells: Any, times: Any) -> None:
         for row, column in ((0, 0), (1, 3), (2, 1)):
             expected = cells[row, column], cells.size, -7, flag, 2**63 + 5, times[row]
             assert _read(given, row, column) == expected
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        np.arange(12).reshape(3, 4),
+        np.arange(12).reshape(3, 4).T,
+        np.arange(24).reshape(3, 8)[:, ::2],
+        read_only(np.zeros((2, 2), np.uint8)),
+    ],
+)
+def test_the_type_is_that_of_numba(cells: Any) -> None:
+    given: Any = held(cells, None)
+    assert given._numba_type_.value == numba.typeof(given.value)  # type: ignore[no-untyped-call]  # Numba has no type here
 
 
 def test_a_kernel_writes_into_held_arrays() -> None:

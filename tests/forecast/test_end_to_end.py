@@ -313,6 +313,25 @@ def test_batches_and_snapshots_change_nothing(form: str) -> None:
     assert notified(whole) == notified(cut)
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        f"PER l MATCH a ;{{k != 'd'}} b ;{{k != 'd'}} c {STEPS} WITHIN 40",
+        f"PER l MATCH a ;{{k != 'd'}} b ;{{k != 'd'}} c @(t(c) - t(a) < 30) {STEPS}",
+        f"MATCH a ;{{k != 'd' AND l = a.l}} b ;{{k != 'd'}} c {STEPS} WITHIN 40",
+    ],
+)
+@pytest.mark.parametrize("forecast", ["3 EVENTS ABOVE 0.03", "20 ABOVE 0.05"])
+def test_events_that_touch_no_run_are_seen_as_when_they_come_alone(form: str, forecast: str) -> None:
+    """Within a batch an event that touches no run of its lane shows what the one before it showed."""
+    text, stream = subscription(form, forecast), events(1_500, 11, shares=(0.1, 0.1, 0.1, 0.7))
+    model = ft.train(text, {"s": events(5_000, 12, shares=(0.1, 0.1, 0.1, 0.7))})
+    whole = list(map(repr, ft.Engine(text, model=model).push("s", stream)))
+    engine = ft.Engine(text, model=model)
+    assert [repr(n) for row in range(len(stream)) for n in engine.push("s", stream.slice(row, 1))] == whole
+    assert sum("forecast" in n for n in whole) > 20
+
+
 def test_a_snapshot_goes_on_with_other_statements_or_another_model() -> None:
     text = subscription(f"PER l MATCH a , b , c {STEPS}", "1 EVENTS ABOVE 0.5")
     engine = ft.Engine(text)

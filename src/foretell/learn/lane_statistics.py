@@ -38,7 +38,7 @@ class LaneCounts:
     @classmethod
     def unnamed(cls, counts: Floats, matched: Floats) -> LaneCounts:
         """Lanes known by their numbers alone."""
-        return cls(tuple(map(str, range(len(counts)))), np.zeros(len(counts), np.int64), counts, matched)
+        return cls(("",) * len(counts), np.zeros(len(counts), np.int64), counts, matched)
 
     def scaled(self, factor: float) -> LaneCounts:
         return LaneCounts(self.keys, self.events, self.counts * factor, self.matched * factor)

@@ -15,6 +15,9 @@ from foretell.learn.trace import furthest
 from foretell.machine.kernels.hash_table import slot_of_word
 from foretell.storage.recorded_values import array, require, require_range
 
+#: Of so many configurations the kernel finds the number without a search: those of eight states, 2 KiB.
+_LOW = 256
+
 
 class ChainStates:
     """`masks` are the configurations by number, `pairs` the chain states by configuration and context; arrays have room
@@ -60,7 +63,7 @@ class ChainStates:
     def configuration_number(self, mask: int) -> int:
         """The number of a configuration, which is added if it is new. With too many, a new one counts as its most
         advanced partial match alone."""
-        at = int(slot_of_word(np.uint64(mask), *self.configurations))
+        at = self._slot(mask)
         if self.configurations.numbers[at] >= 0:
             return int(self.configurations.numbers[at])
         if len(self.masks) >= MAX_STATES - 65 and mask != (alone := int(furthest(np.array([mask], np.uint64))[0])):
@@ -72,15 +75,20 @@ class ChainStates:
         return number
 
     def _insert(self, mask: int, number: int) -> None:
-        masks, numbers = self.configurations
-        if 2 * (np.count_nonzero(numbers >= 0) + 1) > len(masks):
+        masks, numbers, low = self.configurations
+        known = np.flatnonzero(numbers >= 0)
+        if 2 * (len(known) + 1) > len(masks):
             self.configurations = _new_hash_table(2 * len(masks))
-            for old_mask, old_number in zip(masks[numbers >= 0], numbers[numbers >= 0]):
-                at = int(slot_of_word(old_mask, *self.configurations))
-                self.configurations.masks[at], self.configurations.numbers[at] = old_mask, old_number
-            masks, numbers = self.configurations
-        at = int(slot_of_word(np.uint64(mask), masks, numbers))
-        masks[at], numbers[at] = mask, number
+            for old_mask, old_number in zip(masks[known].tolist(), numbers[known].tolist(), strict=True):
+                self._insert(old_mask, old_number)
+        at = self._slot(mask)
+        self.configurations.masks[at], self.configurations.numbers[at] = mask, number
+        if mask < len(low):
+            self.configurations.low[mask] = number
+
+    def _slot(self, mask: int) -> int:
+        masks, numbers, _ = self.configurations
+        return int(slot_of_word(np.uint64(mask), masks, numbers))
 
     def _reserve(self, capacity: int) -> None:
         old, self.capacity = self.capacity, capacity
@@ -116,7 +124,7 @@ class ChainStates:
 
 
 def _new_hash_table(size: int) -> ConfigurationTable:
-    return ConfigurationTable(np.zeros(size, np.uint64), np.full(size, -1, np.int64))
+    return ConfigurationTable(np.zeros(size, np.uint64), np.full(size, -1, np.int64), np.full(_LOW, -1, np.int64))
 
 
 def _context_automaton(contexts: Contexts | None) -> tuple[Ints, Ints]:

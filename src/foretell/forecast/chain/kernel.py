@@ -63,10 +63,12 @@ class ChainIndex(NamedTuple):
 
 
 class ConfigurationTable(NamedTuple):
-    """A hash table from configurations to their numbers; the number of a free slot is -1."""
+    """A hash table from configurations to their numbers; the number of a free slot is -1. `low` has the numbers of the
+    lowest configurations, which are all that most patterns have."""
 
     masks: Words
     numbers: Ints
+    low: Ints
 
 
 class TransitionCounts(NamedTuple):
@@ -107,11 +109,10 @@ class ForecastRows(NamedTuple):
 
 
 class WalkOptions(NamedTuple):
-    """The probability from which on a forecast is due; whether to count transitions; whether sojourns are timed."""
+    """The probability from which on a forecast is due; whether to count transitions."""
 
     threshold: float
     learns: bool
-    timed: bool
 
 
 _LEAST = 2.0**LEAST_OCTAVE / 2.0
@@ -141,34 +142,33 @@ def _age_index(age: float, ages: Any) -> Any:
 
 @kernel
 def walk_chain(first: int, events: EventRows, processes: ProcessColumns, configurations: ConfigurationTable,
-               chain: ChainIndex, counts: TransitionCounts, sojourns: SojournCounts, tables: LookupTables,
+               chain: ChainIndex, counts: TransitionCounts, sojourns: SojournCounts | None, tables: LookupTables,
                weights: Floats, counters: Ints, options: WalkOptions, forecasts: ForecastRows) -> int:
     """Process the events from row `first` on; return the row where it stopped. `weights` has the weight of the
-    next event and its growth per event."""
+    next event and its growth per event. Without `sojourns` no times are compiled.
+
+    Lanes alternate, so a processor cannot foresee the configuration of an event: what depends on it is looked up
+    without branches."""
     (process_of, ordinal_of, time_of, configuration_of, symbol_of, matched_of) = events
     (state, last, entered, is_above, node_of, lane_of, table_of, pending) = processes
-    (masks, numbers) = configurations
+    (masks, numbers, low) = configurations
     (state_of, next_node, context_of, configuration_at) = chain
     (count, matches, lane_count, lane_matches) = counts
-    (edge_of, bins, total, least, most) = sojourns
     (table, ages) = tables
-    (threshold, learns, timed) = options
+    (threshold, learns) = options
     (rise, rise_probability, every_probability, every_lookup) = forecasts
     counters[REASON] = DONE
     seen, due, rises = counters[EVENTS], counters[NEXT_TABLES], counters[RISES]
     weight, growth = weights[0], weights[1]
-    matched_column = edge_of.shape[1] - 1
     done = process_of.size
     has_contexts, node = symbol_of.size > 0, U(0)
-    word, number, target = U(0), -1, -1  # the latest configuration, which most events leave as it is
     for row in range(U(first), U(process_of.size)):
         if seen == due:
             counters[REASON] = DUE
             done = S(row)
             break
-        if number < 0 or configuration_of[row] != word:
-            word, target = configuration_of[row], -1
-            number = numbers[slot_of_word(word, masks, numbers)]
+        word = configuration_of[row]
+        number = low[word] if word < U(low.size) else numbers[slot_of_word(word, masks, numbers)]
         if number < 0:
             counters[REASON] = NEW_CONFIGURATION
             done = S(row)
@@ -176,8 +176,7 @@ def walk_chain(first: int, events: EventRows, processes: ProcessColumns, configu
         process = U(process_of[row])
         if has_contexts:
             node = U(next_node[U(node_of[process]), U(symbol_of[row])])
-        if has_contexts or target < 0:
-            target = state_of[U(number), U(context_of[node])]
+        target = state_of[U(number), U(context_of[node])]
         if target < 0:
             counters[REASON] = NEW_STATE
             done = S(row)
@@ -185,13 +184,14 @@ def walk_chain(first: int, events: EventRows, processes: ProcessColumns, configu
         source = state[process]
         matched = matched_of[row] or pending[process] != 0
         age = 0
-        if timed:
+        if sojourns is not None:
+            (edge_of, bins, total, least, most) = sojourns
             time = time_of[row]
             before = -1 if source < 0 else configuration_at[source]
             if before < 0:
                 entered[process] = time
             elif matched or before != number:
-                edge = edge_of[before, matched_column if matched else number]
+                edge = edge_of[before, edge_of.shape[1] - 1 if matched else number]
                 if edge < 0:
                     counters[REASON] = NEW_EDGE
                     done = S(row)
@@ -231,14 +231,13 @@ def walk_chain(first: int, events: EventRows, processes: ProcessColumns, configu
         if every_probability.size > 0:
             every_probability[row] = probability
             every_lookup[row, 0], every_lookup[row, 1], every_lookup[row, 2] = table_of[process], target, age
-        if probability >= threshold:
-            if not is_above[process]:
-                is_above[process] = 1
+        above = np.uint8(probability >= threshold)
+        if above != is_above[process]:
+            is_above[process] = above
+            if above:
                 rise[rises] = S(row)
                 rise_probability[rises] = probability
                 rises += 1
-        else:
-            is_above[process] = 0
     counters[EVENTS], counters[RISES], weights[0] = seen, rises, weight
     return done
 

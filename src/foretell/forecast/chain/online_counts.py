@@ -46,12 +46,11 @@ class OnlineCounts:
         """The number of lanes that have counts of their own."""
         return len(self.transitions.lane_matched)
 
-    @property
-    def lanes(self) -> LaneCounts:
-        """The counts of single lanes, known by their numbers, scaled to now."""
-        size, scale = len(self.states), 1.0 / self.weights[0]
+    def lanes(self, which: Ints | slice = slice(None)) -> LaneCounts:
+        """The counts of some lanes, known by their numbers, scaled to now."""
+        size, scale, counts = len(self.states), 1.0 / self.weights[0], self.transitions
         return LaneCounts.unnamed(
-            self.transitions.lane_counts[:, :size, :size] * scale, self.transitions.lane_matched[:, :size] * scale
+            counts.lane_counts[which, :size, :size] * scale, counts.lane_matched[which, :size] * scale
         )
 
     def rescale(self) -> None:

@@ -129,11 +129,11 @@ class Forecaster:
                 self._states.configurations,
                 self._states.index,
                 self._counts.transitions,
-                self._counts.sojourns,
+                self._counts.sojourns if self._timed else None,
                 self._tables,
                 self._counts.weights,
                 self._counters,
-                WalkOptions(self.options.threshold, self.options.settings.online, self._timed),
+                WalkOptions(self.options.threshold, self.options.settings.online),
                 forecasts,
             )
         )
@@ -171,7 +171,7 @@ class Forecaster:
         return process, LookupKeys(columns.table[process] - 1, columns.state[process], age)
 
     def estimator(self) -> WaitingTimeEstimator:
-        statistics = replace(self.statistics, lanes=self._counts.lanes)
+        statistics = replace(self.statistics, lanes=self._counts.lanes())
         return WaitingTimeEstimator(self.options.horizon, statistics, self.options.settings)
 
     @property
@@ -244,7 +244,7 @@ class Forecaster:
         else:
             self._counters[NEXT_TABLES] = -1
         size, own, lanes = len(self._states), self._lanes_with_tables(), self._counts.lane_count
-        computed, ages = lookup_tables(self.options.horizon, self.statistics, self._counts.lanes.take(own), settings)
+        computed, ages = lookup_tables(self.options.horizon, self.statistics, self._counts.lanes(own), settings)
         computed = self._calibration(computed)
         if self._keyed:
             idle = self._states.index.configuration[:size] == 0

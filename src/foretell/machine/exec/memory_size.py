@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Collection
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,10 @@ _ENTRY_BYTES = 64
 #: Of a longer collection this many entries are looked at; the others are taken to be like them.
 _SAMPLE = 64
 
+#: What counts as an entry alone, and what has entries. (A union would be made anew for each object.)
+_SMALL = (type(None), str, bytes, int, float, bool, type)
+_COLLECTIONS = (list, tuple, set, frozenset)
+
 
 def bytes_held(*roots: object, without: Collection[object] = ()) -> int:
     """About how much memory the arrays and collections take that objects of ours hold, leaving some objects out.
@@ -79,23 +84,24 @@ class _Holder:
         self._seen = seen
 
     def total(self, value: Any) -> int:
-        if value is None or isinstance(value, str | bytes | int | float | bool | type) or id(value) in self._seen:
+        if isinstance(value, _SMALL) or id(value) in self._seen:
             return 0
         self._seen.add(id(value))
         if isinstance(value, np.ndarray):
             return value.nbytes
         if isinstance(value, dict):
             return self._entries(value.values())
-        if isinstance(value, list | tuple | set | frozenset):
+        if isinstance(value, _COLLECTIONS):
             return self._entries(value)
         if not type(value).__module__.startswith("foretell."):
             return 0
         return self.total(vars(value)) if hasattr(value, "__dict__") else 0
 
     def _entries(self, values: Collection[Any]) -> int:
-        sample = [value for value, _ in zip(values, range(_SAMPLE))]
-        inside = sum(map(self.total, sample))
-        return _ENTRY_BYTES * len(values) + (inside * len(values) // len(sample) if sample else 0)
+        if not values:
+            return 0
+        sample = list(islice(values, _SAMPLE))
+        return _ENTRY_BYTES * len(values) + sum(map(self.total, sample)) * len(values) // len(sample)
 
 
 # ── the computer ──

@@ -29,7 +29,8 @@ from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.kernels import general, layout, lockstep, longest, strict
 from foretell.machine.kernels.held import Held
-from foretell.machine.kernels.structs import Nodes, Output, ProbeArrays
+from foretell.machine.kernels.probe import NOTHING
+from foretell.machine.kernels.structs import Nodes, Output, ProbeArrays, ProbedLanes
 from foretell.machine.matches.exclusions import NO_EXCLUSION
 from foretell.machine.matches.longest import LiveStarts
 from foretell.machine.observe.observer import Probe
@@ -82,6 +83,7 @@ class NfaExecutor:
     def _prepare(self) -> None:
         """Makes what depends on the NFA alone."""
         self._furthest = new_output(0, self.nfa.finals)  # what a batch shows to the observer, until the next
+        self._probed = _new_probed_lanes(0, self.nfa.time)
         self._reverse_scan = ReverseScan(self.nfa)
         self._tables = Held(self.nfa.tables)
         chosen, extent = self.nfa.kernel.kernel.value, extent_of(self.nfa)
@@ -192,18 +194,29 @@ class NfaExecutor:
         """Where the kernel writes what it sees after each event."""
         if rows > len(self._furthest.first):
             self._furthest = new_output(rows, self.nfa.finals)
+        if len(self._probed.position) < len(self.pool.lanes.lengths):
+            self._probed = _new_probed_lanes(len(self.pool.lanes.lengths), self.nfa.time)
+        parts = probe.part_bits.shape[1]
         return ProbeArrays(
-            configurations=np.zeros(rows, np.uint64),
+            configurations=np.empty(rows, np.uint64),
+            furthest_of=np.empty(rows, np.int32),
             bits=probe.bits,
             key=np.uint64(probe.key),
             limits=probe.limits,
             amounts=probe.amounts,
             furthest=self._furthest,
             counters=np.zeros(layout.COUNTERS, np.int64),
-            part_words=np.zeros((rows, probe.part_bits.shape[1]), np.uint64),
+            part_words=np.zeros((rows, parts), np.uint64),
             part_bits=probe.part_bits,
             exclusion=self.exclusion,
             position_slots=np.array(self.nfa.positions, np.uint64),
+            # Elsewhere more than the events that touch its runs changes what a lane shows.
+            remembers=probe.key == layout.NONE
+            and not parts
+            and self.exclusion.by == NOTHING
+            and not self.nfa.tables.simultaneous,
+            lanes=self._probed,
+            forever=_forever(self.nfa.time),
         )
 
     def _observed(self, segment: EventSegment, columns: Ints, seen: ProbeArrays, probe: Probe) -> Observation:
@@ -214,7 +227,11 @@ class NfaExecutor:
             process=columns[probe.key, : len(segment)].copy() if by_value else segment.lane,
             by_value=by_value,
             configuration=seen.configurations,
-            furthest=LazyFurthestRuns(partial(_raw_matches, furthest, segment.base, self.nfa, self.pool.nodes)),
+            furthest=LazyFurthestRuns(
+                partial(_raw_matches, furthest, segment.base, self.nfa, self.pool.nodes),
+                seen.furthest_of,
+                segment.base,
+            ),
             parts=probe.parts,
             words=seen.part_words,
         )
@@ -383,6 +400,19 @@ def _raw_matches(output: Output, base: int, nfa: CompiledNfa, nodes: Nodes) -> R
         nulls=output.nulls.T,
         nodes=nodes,
     )
+
+
+def _new_probed_lanes(count: int, time: Type) -> ProbedLanes:
+    return ProbedLanes(
+        position=np.full(count, -1, np.int64),
+        configuration=np.zeros(count, np.uint64),
+        furthest=np.zeros(count, np.int32),
+        until=np.full(count, _forever(time)),
+    )
+
+
+def _forever(time: Type) -> Any:
+    return np.float64(np.inf) if time is Type.FLOAT else np.iinfo(np.int64).max
 
 
 def _recorded_stops(rows: object, bounds: StateBounds, members: Container[int]) -> StoppedLanes:

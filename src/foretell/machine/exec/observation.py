@@ -3,45 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import Protocol
 
-from foretell.arrays import Ints, Words
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.arrays import Flags, Ints, Words
 from foretell.machine.exec.raw_matches import RawMatches
 from foretell.plan.nfa.decomposition import Decomposition
 from foretell.records import record
 
 
 class FurthestRuns(Protocol):
-    """Runs as if they were matches, each with the event after which it was the furthest of its process."""
+    """The furthest run of the process of each event of a batch."""
 
-    @property
-    def position(self) -> Ints: ...
-
-    def __len__(self) -> int: ...
-
-    def only(self, keep: Ints, /) -> RawMatches: ...
+    def after(self, rows: Ints, /) -> tuple[Flags, RawMatches]:
+        """Which of some events have one; and these runs, as if they were matches at these events."""
 
 
 @record
 class LazyFurthestRuns:
-    """The furthest runs of a batch, put together only where a forecast refers to one."""
+    """The furthest runs of a batch, put together only where a forecast refers to one. Each event has the number of its
+    run, from 1 on; several may have the same. `base` is the position of the first event."""
 
     put_together: Callable[[], RawMatches]
+    numbers: NDArray[np.int32]
+    base: int
+
+    def after(self, rows: Ints, /) -> tuple[Flags, RawMatches]:
+        number = self.numbers[rows]
+        has_run = number > 0
+        runs = self._matches.only(number[has_run].astype(np.int64) - 1)
+        return has_run, replace(runs, position=rows[has_run] + self.base)
 
     @cached_property
     def _matches(self) -> RawMatches:
         return self.put_together()
-
-    @property
-    def position(self) -> Ints:
-        return self._matches.position
-
-    def __len__(self) -> int:
-        return len(self._matches)
-
-    def only(self, keep: Ints, /) -> RawMatches:
-        return self._matches.only(keep)
 
 
 @record

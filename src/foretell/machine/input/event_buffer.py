@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from functools import cached_property
@@ -182,12 +183,11 @@ class EventBuffer:
             return EventBuffer(self.segments[:-1]).values(of, positions)
         # Most positions are in the last segment: look all up there, then correct the earlier ones.
         values = of(last).take(last.rows(positions), axis=0, mode="clip")
-        earlier = np.flatnonzero(positions < last.base)
-        bases = [segment.base for segment in self.segments]
-        inside = np.searchsorted(bases, positions[earlier], side="right") - 1
-        for number in set(inside.tolist()) if len(bases) > 2 else (0,):
-            rows, segment = earlier[inside == number], self.segments[number]
-            values[rows] = of(segment).take(segment.rows(positions[rows]), axis=0)
+        earlier = (positions < last.base).nonzero()[0]
+        older, sought = self.segments[:-1], positions[earlier]
+        if len(older) > 1:
+            older = older[: bisect_right([segment.base for segment in older], sought.max())]
+        values[earlier] = EventBuffer(older).values(of, sought)
         return values
 
     def times(self, positions: Ints) -> NDArray[Any]:

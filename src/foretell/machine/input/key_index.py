@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.arrays import Flags, Ints, room_for
-from foretell.jit import compiled, kernel
+from foretell.jit import kernel
 from foretell.machine.kernels.hash_table import SECRET, first_slot, keyed, next_slot
 from foretell.storage.recorded_values import array, offsets, require
 
@@ -116,7 +116,7 @@ def _slot(first: int, last: int, words: Ints, known_starts: Ints, known_words: I
     return at
 
 
-@compiled
+@kernel
 def _number(done: int, starts: Ints, words: Ints, numbers: Ints, known_starts: Ints, known_words: Ints, slots: Ints,
             count: int, secret: Any) -> tuple[int, int]:  # fmt: skip
     """Number the keys from `done` on; return where room ran out, and how many keys there are."""
@@ -136,7 +136,7 @@ def _number(done: int, starts: Ints, words: Ints, numbers: Ints, known_starts: I
     return numbers.size, count
 
 
-@compiled
+@kernel
 def _index(count: int, starts: Ints, words: Ints, slots: Ints, secret: Any) -> None:
     for i in range(count):
         slots[_slot(starts[i], starts[i + 1], words, starts, words, slots, secret)] = i

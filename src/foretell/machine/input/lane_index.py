@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from foretell.arrays import Flags, Ints, room_for
 from foretell.events.types import Type
 from foretell.filter.column import Column, may_be_null, no_nulls
-from foretell.jit import compiled, kernel, read_only
+from foretell.jit import kernel, read_only
 from foretell.machine.kernels.hash_table import SECRET, first_slot, keyed, next_slot
 from foretell.machine.kernels.layout import NONE, Array, S
 from foretell.storage.recorded_values import FAR, array, ascending, indices, require, require_range, whole
@@ -259,7 +259,7 @@ def _look_up(codes: Any, done: int, lanes: Ints, numbers: Ints, lane_of: Any, le
     return codes.size, -1
 
 
-@compiled
+@kernel
 def _enter(keys: Ints, used: Flags, table: Numbers, secret: Array) -> bool:
     """Enter the lanes in use into an empty table; False where two of them have the same key."""
     for lane in range(used.size):
@@ -280,7 +280,7 @@ def _enter(keys: Ints, used: Flags, table: Numbers, secret: Array) -> bool:
     return True
 
 
-@compiled
+@kernel
 def _assign_lanes(done: int, rows: LaneRows, table: LaneTable, count: int, free_count: int) -> tuple[int, int, int]:
     """Look up the lanes of rows from `done` on and enter new ones, until the table is half full or there is no room for
     a lane. Returns how many rows are done, how far the numbers of lanes reach, and how many of them are free."""

@@ -74,7 +74,7 @@ from foretell.machine.kernels.layout import (
     S,
     U,
 )
-from foretell.machine.kernels.probe import probe_states
+from foretell.machine.kernels.probe import probe_changes, show_nothing
 from foretell.machine.kernels.run_lists import release, unlink
 from foretell.machine.kernels.structs import Batch, BatchEvents, Evaluated, NfaTables, Output, ProbeArrays, Runs, Values
 from foretell.machine.kernels.timer_heap import drop_first_timer, push_timer
@@ -303,16 +303,17 @@ def new_runs(lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs) -
 @expanded
 def _advance_state(
     state: Any, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output
-) -> None:
-    """Show an event to the runs at a state that it may touch."""
+) -> bool:
+    """Show an event to the runs at a state that it may touch; return whether it touches any."""
     cells, lanes, states = runs.registers.integers, runs.lanes, tables.states
     touch, key = states[state, STATE_TOUCH], states[state, STATE_KEY]
     if touch != NONE and not batch.events.predicates[touch, row]:
-        return
+        return False
     place = lane if key == NONE else U(batch.columns.integers[key, row])
     time, within, waits = batch.events.time[row], tables.state_within[state], states[state, STATE_WAITS] != 0
     previous = NONE
     run = U(lanes.heads[place, state])
+    touched = run != NONE
     while run != NONE:
         next_run = U(cells[run, RUN_NEXT])
         stays, moved = False, False
@@ -331,18 +332,20 @@ def _advance_state(
             if not moved:
                 release(run, runs)
         run = next_run
+    return bool(touched)
 
 
 @expanded
 def advance_runs(
     starting: bool, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output
 ) -> Any:
-    """Show an event to the runs of a lane, and begin others; return the first of the runs that it made."""
-    counters = runs.counters
+    """Show an event to the runs of a lane, and begin others; return the first of the runs that it made, and whether it
+    touched or made any."""
+    counters, touched = runs.counters, False
     counters[FRESH] = S(NONE)
     if runs.lanes.lengths[lane] > 0:
         for state in range(U(runs.lanes.heads.shape[1])):
-            _advance_state(state, lane, row, tables, batch, runs, output)
+            touched |= _advance_state(state, lane, row, tables, batch, runs, output)
     if starting:
         for start in range(U(tables.starts.size)):
             run = started(tables.starts[start], lane, row, tables, batch, runs, output)
@@ -351,7 +354,8 @@ def advance_runs(
     fresh = U(counters[FRESH])
     if fresh != NONE:
         _admit_fresh(fresh, tables.states, runs)
-    return fresh
+        touched = True
+    return fresh, touched
 
 
 @kernel
@@ -376,6 +380,8 @@ def run_events(
         lane = events.lane[row]
         starting = tables.begins == NONE or batch.events.predicates[tables.begins, row] != 0
         if lanes.lengths[lane] <= 0 and (lanes.lengths[lane] < 0 or not starting):
+            if probe is not None:
+                show_nothing(row, probe)
             continue  # nothing waits, nothing begins; or the lane is refused
         time = events.time[row]
         if tables.simultaneous and time > lanes.instants[lane]:
@@ -390,10 +396,10 @@ def run_events(
             counters[WANTED] = most
             return S(row)
 
-        fresh = advance_runs(starting, lane, row, tables, batch, runs, output)
+        fresh, touched = advance_runs(starting, lane, row, tables, batch, runs, output)
         if probe is not None:
             place = lane if probe.key == NONE else U(batch.columns.integers[probe.key, row])
-            probe_states(row, lane, place, time, probe, tables, runs)
+            probe_changes(row, lane, place, time, touched, first, batch.base, probe, tables, runs)
         if fresh != NONE and lanes.lengths[lane] > lanes.limits[lane]:
             counters[CROWDED] = S(lane)
             counters[LACKING] = FULL_LANE

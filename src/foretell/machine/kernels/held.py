@@ -10,6 +10,7 @@ The notes are words of 64 bits: of an array its address, its shape and its strid
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, Generic, TypeVar
 
 import numba
@@ -17,11 +18,14 @@ import numpy as np
 from numba import extending
 from numba.core import cgutils, types
 from numba.core.typing import templates
+from numba.np import numpy_support
 
 # Parts of Numba that its type hints leave out.
 _numba: Any = numba
 _extending: Any = extending
 _cgutils: Any = cgutils
+_numpy_support: Any = numpy_support
+_types: Any = types
 
 Value = TypeVar("Value", bound=tuple[Any, ...])
 
@@ -36,7 +40,21 @@ class Held(Generic[Value]):
         self.value = value
         self._notes = np.array(list(_words(value)), np.int64)
         self.address = self._notes.ctypes.data
-        self._numba_type_: HeldType = HeldType(_numba.typeof(value)) if like is None else like._numba_type_
+        self._numba_type_: HeldType = HeldType(_type_of(value)) if like is None else like._numba_type_
+
+
+def _type_of(value: Any) -> Any:
+    """The type that `numba.typeof` finds, which loads NumPy's masked arrays and makes each array's type anew."""
+    if isinstance(value, tuple):
+        return _types.BaseTuple.from_types([_type_of(part) for part in value], type(value))
+    if isinstance(value, np.ndarray):
+        return _array_type(value.dtype, value.ndim, _numpy_support.map_layout(value), value.flags.writeable)
+    return _numba.typeof(value)
+
+
+@cache
+def _array_type(dtype: np.dtype[Any], dimensions: int, layout: str, writeable: bool) -> Any:
+    return _types.Array(_numpy_support.from_dtype(dtype), dimensions, layout, readonly=not writeable)
 
 
 def _words(value: Any) -> Iterator[int]:

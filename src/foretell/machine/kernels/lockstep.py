@@ -55,7 +55,7 @@ from foretell.machine.kernels.layout import (
     S,
     U,
 )
-from foretell.machine.kernels.probe import probe_states
+from foretell.machine.kernels.probe import probe_states, show_nothing
 from foretell.machine.kernels.structs import (
     Batch,
     BatchEvents,
@@ -261,6 +261,8 @@ def run_lockstep(
         count = lanes.lengths[lane]
         starting = tables.begins == NONE or batch.events.predicates[tables.begins, row] != 0
         if count <= 0 and (count < 0 or not starting):
+            if probe is not None:
+                show_nothing(row, probe)
             continue  # nothing waits, nothing begins; or the lane is refused
         counters[LACKING] = lacking(most, fan.nodes, runs, output)
         if counters[LACKING] != 0:

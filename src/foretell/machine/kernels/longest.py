@@ -189,7 +189,7 @@ def run_longest_events(
             counters[WANTED] = most
             return S(row)
         found = counters[MATCHES]
-        fresh = advance_runs(starting, lane, row, tables, batch, runs, output)
+        fresh, _ = advance_runs(starting, lane, row, tables, batch, runs, output)
         if counters[MATCHES] > found and not undecided[lane]:
             least = _first_match(found, output.first, counters)
             if _first_of_lane(lane, events.time[row], least, tables, runs) < least:

@@ -12,6 +12,7 @@ from foretell.machine.kernels.decorators import expanded, inlined
 from foretell.machine.kernels.hash_table import slot_of
 from foretell.machine.kernels.layout import (
     ALIVE,
+    MATCHES,
     NONE,
     RUN_BEGAN,
     RUN_CHAIN,
@@ -78,14 +79,20 @@ def _move_beginning(row: Any, lane: Any, exclusion: Exclusion) -> None:
         exclusion.past_of_lane[lane] = max(exclusion.past_of_lane[lane], exclusion.past_of_row[row])
 
 
+@inlined
+def show_nothing(row: Any, probe: ProbeArrays) -> None:
+    probe.configurations[row], probe.furthest_of[row] = 0, 0
+
+
 @expanded
 def _record(
     row: Any, lane: Any, configuration: Any, furthest: Any, probe: ProbeArrays, finals: Array, runs: Runs
 ) -> None:
-    probe.configurations[row] = configuration
+    probe.configurations[row], probe.furthest_of[row] = configuration, 0
     if furthest != NONE:
         state = U(runs.registers.integers[furthest, RUN_STATE])
         emit(state, lane, S(row), furthest, finals, runs.registers, probe.furthest, probe.counters)
+        probe.furthest_of[row] = probe.counters[MATCHES]
 
 
 @inlined
@@ -112,42 +119,65 @@ def probe_lane(row: Any, lane: Any, run: Any, probe: ProbeArrays, finals: Array,
 
 
 @expanded
-def _is_useful(state: Any, run: Any, time: Any, probe: ProbeArrays, tables: NfaTables, runs: Runs) -> bool:
-    """Whether a run is alive and no time condition that its state waits to fulfil has become false."""
+def _useful_until(state: Any, run: Any, probe: ProbeArrays, tables: NfaTables, runs: Runs) -> Any:
+    """The last time at which all time conditions that a run's state waits to fulfil may hold."""
     within = tables.state_within[state]
-    if runs.registers.integers[run, RUN_OVER] != ALIVE or (within >= 0 and time > runs.times[run, RUN_BEGAN] + within):
-        return False
+    until = probe.forever if within < 0 else runs.times[run, RUN_BEGAN] + within
     for limit in range(probe.limits.shape[0]):
         if probe.limits[limit, 0] == state:
             slot = probe.limits[limit, 1]
-            if not runs.registers.nulls[run, slot] and time > runs.times[run, slot] + probe.amounts[limit]:
-                return False
-    return True
+            if not runs.registers.nulls[run, slot]:
+                until = min(until, runs.times[run, slot] + probe.amounts[limit])
+    return until
 
 
 @inlined
-def probe_states(row: Any, lane: Any, place: Any, time: Any, probe: ProbeArrays, tables: NfaTables, runs: Runs) -> None:
-    """Probe the runs of a lane that stand in a list for each state; `place` is their list where a value finds it."""
+def probe_states(row: Any, lane: Any, place: Any, time: Any, probe: ProbeArrays, tables: NfaTables, runs: Runs) -> Any:
+    """Probe the runs of a lane that stand in a list for each state; `place` is their list where a value finds it.
+    Return the last time at which another probe sees the same, if no event touches the runs."""
     cells, heads = runs.registers.integers, runs.lanes.heads
     excludes = probe.exclusion.by != NOTHING
     if excludes:
         _move_beginning(row, lane, probe.exclusion)
-    configuration, best, furthest = U(0), U(0), NONE
+    configuration, best, furthest, until = U(0), U(0), NONE, probe.forever
     for state in range(U(heads.shape[1])):
         bit = probe.bits[state]
         if bit == U(0):
             continue
         run = U(heads[lane if tables.states[state, STATE_KEY] == NONE else place, state])
+        useful_until = time
         while run != NONE:
-            if _is_useful(state, run, time, probe, tables, runs) and not (
-                excludes and _is_excluded(row, lane, run, probe, runs)
+            useful_until = _useful_until(state, run, probe, tables, runs)
+            if (
+                cells[run, RUN_OVER] == ALIVE
+                and time <= useful_until
+                and not (excludes and _is_excluded(row, lane, run, probe, runs))
             ):
                 break
             run = U(cells[run, RUN_NEXT])
         if run != NONE:
+            until = min(until, useful_until)
             configuration |= bit
             for part in range(U(probe.part_words.shape[1])):
                 probe.part_words[row, part] |= probe.part_bits[state, part]
             if bit > best:
                 best, furthest = bit, run
     _record(row, lane, configuration, furthest, probe, tables.finals, runs)
+    return until
+
+
+@inlined
+def probe_changes(
+    row: Any, lane: Any, place: Any, time: Any, touched: bool, first: int, base: int, probe: ProbeArrays,
+    tables: NfaTables, runs: Runs,
+) -> None:  # fmt: skip
+    """Probe the runs of a lane where its latest probe, since the row `first`, does not tell what is to be seen."""
+    seen = probe.lanes
+    if touched or seen.position[lane] < base + first or time > seen.until[lane]:
+        until = probe_states(row, lane, place, time, probe, tables, runs)
+        if probe.remembers:
+            seen.position[lane] = base + S(row)
+            seen.configuration[lane], seen.furthest[lane] = probe.configurations[row], probe.furthest_of[row]
+            seen.until[lane] = until
+    else:
+        probe.configurations[row], probe.furthest_of[row] = seen.configuration[lane], seen.furthest[lane]

@@ -33,7 +33,7 @@ from foretell.machine.kernels.layout import (
     S,
     U,
 )
-from foretell.machine.kernels.probe import probe_lane
+from foretell.machine.kernels.probe import probe_lane, show_nothing
 from foretell.machine.kernels.structs import Batch, BatchEvents, Evaluated, NfaTables, Output, ProbeArrays, Runs
 
 
@@ -126,10 +126,10 @@ def run_strict(
         lane = batch.events.lane[row]
         run = U(lanes.heads[lane, 0])
         starting = tables.begins == NONE or batch.events.predicates[tables.begins, row] != 0
-        if run == NONE and not starting:
-            continue
-        if lanes.lengths[lane] < 0:
-            continue  # refused
+        if (run == NONE and not starting) or lanes.lengths[lane] < 0:
+            if probe is not None:
+                show_nothing(row, probe)
+            continue  # nothing waits, nothing begins; or the lane is refused
         most = counters[LONGEST] * tables.fan.runs + tables.fan.starts
         counters[LACKING] = lacking(most, tables.fan.nodes, runs, output)
         if counters[LACKING] != 0 and counters[COUNTED] != 0:

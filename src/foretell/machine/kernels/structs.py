@@ -187,16 +187,29 @@ class Exclusion(NamedTuple):
     rows: Array
 
 
+class ProbedLanes(NamedTuple):
+    """Of each lane what its latest probe saw, at which position, and the last time at which that holds if no event
+    touches its runs."""
+
+    position: Array
+    configuration: Array
+    furthest: Array
+    until: Array
+
+
 class ProbeArrays(NamedTuple):
     """The arrays of a probe, by which an observer sees the runs after each event.
 
     `configurations` are written, with `bits` of the states in them; `key` is the column that tells processes apart.
     A run at the state `limits[i, 0]` is of no use once the time in its slot `limits[i, 1]` is more than `amounts[i]`
-    ago. `furthest` are the furthest runs as matches, counted in `counters`. `part_words` are configurations of the
-    pattern's parts, with `part_bits` of the states in them. `position_slots` are slots that hold positions of events.
+    ago. `furthest` are the furthest runs as matches, counted in `counters`; `furthest_of` has the number of that of
+    each event, from 1 on. `part_words` are configurations of the pattern's parts, with `part_bits` of the states in
+    them. `position_slots` are slots that hold positions of events. Where `remembers`, `lanes` saves probes; `forever`
+    is later than every time.
     """
 
     configurations: Array
+    furthest_of: Array
     bits: Array
     key: Any
     limits: Array
@@ -207,6 +220,9 @@ class ProbeArrays(NamedTuple):
     part_bits: Array
     exclusion: Exclusion
     position_slots: Array
+    remembers: bool
+    lanes: ProbedLanes
+    forever: Any
 
 
 class ArrivalTables(NamedTuple):

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from foretell.arrays import Ints
+from foretell.arrays import Flags, Ints
 from foretell.events.types import Type
 from foretell.filter.column import Column, no_nulls
 from foretell.filter.predicates import evaluate_predicates
@@ -45,18 +45,19 @@ from foretell.storage.recorded_values import indices, require, require_range, ti
 
 @record
 class TrackedFurthestRuns:
-    """The furthest run after each event that has one; `bound` are the positions of its events by step."""
+    """The furthest run after each event of a batch; [row, step] `bound` are the positions of its events (-1: none)."""
 
     plan: ArrivalPlan
-    position: Ints
+    base: int
     lane: Ints
     bound: Ints
 
-    def __len__(self) -> int:
-        return len(self.position)
+    def after(self, rows: Ints, /) -> tuple[Flags, RawMatches]:
+        has_run = self.bound[rows, 0] >= 0
+        return has_run, self._runs(rows[has_run])
 
-    def only(self, keep: Ints, /) -> RawMatches:
-        finals, bound, count = self.plan.program.finals, self.bound[keep], len(keep)
+    def _runs(self, rows: Ints) -> RawMatches:
+        finals, bound, count = self.plan.program.finals, self.bound[rows], len(rows)
         slots, nulls = np.zeros((count, len(finals)), np.int64), np.ones((count, len(finals)), np.uint8)
         for step, name in enumerate(self.plan.steps[: bound.shape[1]]):
             slot = finals[Register(RegisterKind.POSITION, name)]
@@ -64,8 +65,8 @@ class TrackedFurthestRuns:
         zeros = np.zeros(count, np.int64)
         return RawMatches(
             state=zeros,
-            lane=self.lane[keep],
-            position=self.position[keep],
+            lane=self.lane[rows],
+            position=rows + self.base,
             first=bound[:, 0],
             chain=np.full(count, -1, np.int64),
             rows=zeros,
@@ -124,8 +125,7 @@ class ArrivalTracker:
             furthest=np.full((count, len(self.plan.steps) - 1), -1, np.int64),
         )
         track_runs(tracked, self._tables, exclusion, self._runs, output)
-        rows = np.flatnonzero(output.configuration)
-        furthest = TrackedFurthestRuns(self.plan, rows + segment.base, segment.lane[rows], output.furthest[rows])
+        furthest = TrackedFurthestRuns(self.plan, segment.base, segment.lane, output.furthest)
         return Observation(process, self.by_value is not None, output.configuration, furthest)
 
     def _processes(self, segment: EventSegment) -> Ints:

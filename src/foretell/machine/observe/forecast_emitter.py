@@ -13,7 +13,7 @@ from foretell.arrays import Flags, Floats, Ints
 from foretell.events.types import Scalar
 from foretell.filter.column import Column
 from foretell.machine.exec.absence_executor import AbsenceExecutor
-from foretell.machine.exec.observation import Observation
+from foretell.machine.exec.observation import LazyFurthestRuns, Observation
 from foretell.machine.exec.raw_matches import NO_NODES, RawMatches
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.lane_index import LaneIndex
@@ -74,7 +74,8 @@ class ForecastEmitter:
         if not len(segment):
             return []
         if observation is None:
-            observation = Observation(segment.lane, False, np.zeros(len(segment), np.uint64), _NO_MATCHES)
+            no_runs = LazyFurthestRuns(lambda: _NO_MATCHES, np.zeros(len(segment), np.int32), segment.base)
+            observation = Observation(segment.lane, False, np.zeros(len(segment), np.uint64), no_runs)
         matched, completed = _completions(segment, observation.process, results)
         rows, probability = self.observer.observe(
             ObservedRuns(
@@ -94,14 +95,10 @@ class ForecastEmitter:
         )
         if not len(rows):
             return []
-        position, furthest = rows + segment.base, observation.furthest
-        at = np.searchsorted(furthest.position, position)
-        has_run = np.zeros(len(rows), np.bool_)
-        inside = at < len(furthest)
-        has_run[inside] = furthest.position[at[inside]] == position[inside]
+        has_run, furthest = observation.furthest.after(rows)
         forecasts = []
-        if has_run.any():
-            forecasts.append(self._with_runs(furthest.only(at[has_run]), probability[has_run]))
+        if len(furthest):
+            forecasts.append(self._with_runs(furthest, probability[has_run]))
         if not has_run.all():
             forecasts.append(self._without_runs(segment, rows[~has_run], probability[~has_run]))
         return forecasts
