@@ -263,7 +263,7 @@ def test_python_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs/python.md").read_text(encoding="utf-8")
     code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert len(code) == 8
+    assert len(code) == 9
     names: dict[str, Any] = {}
     for block in code:
         exec(block, names)

@@ -8,8 +8,9 @@ from random import Random
 from typing import Any
 
 import foretell as ft
+from foretell.correlate.explanation import explain_correlator
 from foretell.errors import ForetellError
-from foretell.language.checked import CheckedSubscription
+from foretell.language.checked import CheckedCorrelator
 from foretell.plan.explain import as_text, explain
 
 STREAM = "STREAM s (time INT, k STRING, v INT, w FLOAT) TIME time;\n"
@@ -145,10 +146,10 @@ def prepare(numbers: range) -> None:
     """Warm the kernels: a case has no time to compile one. In a long run every variant may occur."""
     if len(numbers) > 200:
         for pattern, conditions, end in product(PATTERNS, OF_EACH_VARIANT, ENDS):
-            _through(f"{STREAM}SUBSCRIBE p FROM s MATCH {pattern} {conditions} {end};", Random(0))
+            through(f"{STREAM}SUBSCRIBE p FROM s MATCH {pattern} {conditions} {end};", Random(0))
     for rest in OF_EACH_KERNEL:
         for per in ("", " PER k"):
-            _through(f"{STREAM}SUBSCRIBE p FROM s{per} MATCH {rest};", Random(0))
+            through(f"{STREAM}SUBSCRIBE p FROM s{per} MATCH {rest};", Random(0))
     for number in numbers[:200]:
         run(number, None)
 
@@ -157,29 +158,31 @@ def run(number: int, prepared: object) -> str:
     chance = Random(number)
     writer = Writer(chance)
     text = STREAM + writer.statement()
-    return _through(text, chance, max(1, min(8, CELLS // len(writer.names))))
+    return through(text, chance, max(1, min(8, CELLS // len(writer.names))))
 
 
-def _through(text: str, chance: Random, events: int = 8) -> str:
+def through(text: str, chance: Random, events: int = 8, model: dict[str, Any] | None = None) -> str:
     """What becomes of a statement on its whole way."""
     try:
         statements = ft.parse(text)
-        engine = ft.Engine(statements, limits=LIMITS)
+        engine = ft.Engine(statements, limits=LIMITS, model=model)
         (statement,) = statements.checked({}, {}).statements
-        assert isinstance(statement, CheckedSubscription)
         found = 0
         for batch in range(BATCHES):
-            if batch == 1:
-                as_text(explain(statement))  # with the plan that the engine has
+            if batch == 1:  # with the plan that the engine has
+                if isinstance(statement, CheckedCorrelator):
+                    explain_correlator(statement).as_text()
+                else:
+                    as_text(explain(statement))
             if batch == BATCHES // 2:
-                engine = ft.Engine.restore(statements, engine.snapshot(), limits=LIMITS)
-            found += len(engine.push("s", _rows(chance, batch, events)))
+                engine = ft.Engine.restore(statements, engine.snapshot(), limits=LIMITS, model=model)
+            found += len(engine.push("s", rows(chance, batch, events)))
     except ForetellError as error:
         return error.code
     return "with matches" if found else "without"
 
 
-def _rows(chance: Random, batch: int, count: int) -> list[dict[str, Any]]:
+def rows(chance: Random, batch: int, count: int) -> list[dict[str, Any]]:
     return [
         {"time": batch * count + i, "k": chance.choice("xyz"), "v": chance.randrange(6), "w": chance.random()}
         for i in range(count)

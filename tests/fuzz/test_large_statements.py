@@ -21,6 +21,19 @@ def test_slow_statements(number: int) -> None:
     assert not report.violations, report
 
 
+def test_some_large_correlators() -> None:
+    report = run_bounded("large_correlators", 40)
+    assert not report.violations, report
+    assert min(report.outcomes["with matches"], report.outcomes["without"]) > 2, report
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(12 * 3600)
+def test_many_large_correlators() -> None:
+    report = run_bounded("large_correlators", 100_000, first=40)
+    assert not report.violations, report
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(12 * 3600)
 def test_many_large_statements() -> None:

@@ -216,13 +216,6 @@ def test_nothing_comes(spark: SparkSession) -> None:
     assert found == expected == []
 
 
-def test_what_does_not_run_there(spark: SparkSession) -> None:
-    text = "STREAM s (k STRING, time INT) TIME time; CORRELATE m FROM s DO push('x'){a} DEFINE a AS k = 'a';"
-    with pytest.raises(ft.ForetellError) as caught:
-        ft.run(text, {"s": []}, engine="spark")
-    assert caught.value.code == "not-in-engine"
-
-
 def test_the_command(spark: SparkSession, some_ticks: Path, tmp_path: Path) -> None:
     (tmp_path / "w1.ftl").write_text(W1)
     lines = []

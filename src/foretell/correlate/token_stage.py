@@ -80,15 +80,19 @@ class TokenStage(ResultStage):
     def state(self) -> Mapping[str, Any]:
         lanes = self._form.moved()
         states = self._form.configurations(lanes)
-        return {"lanes": lanes, "active": np.packbits(states.active, axis=1), "counters": states.counters}
+        # One behind the other: a blob has no empty array with thousands of columns.
+        active = np.packbits(states.active, axis=1).reshape(-1)
+        return {"lanes": lanes, "active": active, "counters": states.counters.reshape(-1)}
 
     def restore(self, state: Mapping[str, Any], bounds: StateBounds, like: ResultBatch | None) -> None:
         lanes = indices(state["lanes"], bounds.lanes, "the lanes of a correlator")
         ascending(lanes, "the lanes of a correlator")
         machine = self._machine.flat.machine
-        packed = array(state["active"], np.uint8, (len(lanes), -(-machine.states // 8)), "the states of a correlator")
-        active = np.unpackbits(packed, axis=1, count=machine.states)
-        counters = array(state["counters"], np.int64, (len(lanes), machine.counters), "the counters of a correlator")
+        count, width = len(lanes), -(-machine.states // 8)
+        packed = array(state["active"], np.uint8, (count * width,), "the states of a correlator")
+        active = np.unpackbits(packed.reshape(count, width), axis=1, count=machine.states)
+        counters = array(state["counters"], np.int64, (count * machine.counters,), "the counters of a correlator")
+        counters = counters.reshape(count, machine.counters)
         self._machine.check(active, counters)
         self._form.set_configurations(lanes, LaneStates(active, counters))
 

@@ -5,7 +5,7 @@ Only they can move a correlator: it ignores all others (ECL section 2).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from foretell.errors import NOWHERE
@@ -33,7 +33,7 @@ def correlator_events(correlator: CheckedCorrelator) -> CheckedSubscription:
     return CheckedSubscription(
         tree=tree.Subscription(correlator.name, own.streams, pattern, per=own.per, returns=returns),
         pattern=pattern,
-        steps={_EVENT: CheckedStep(shape, (_any(list(conditions.values())),), ())},
+        steps={_EVENT: CheckedStep(shape, (_any([*dict.fromkeys(conditions.values())]),), ())},
         variables={},
         attributes=correlator.attributes,
         time=correlator.time,
@@ -53,11 +53,12 @@ def _all(conditions: tuple[tree.Expression, ...]) -> tree.Expression:
     return whole
 
 
-def _any(conditions: list[tree.Expression]) -> tree.Expression:
-    whole = conditions[0]
-    for condition in conditions[1:]:
-        whole = tree.Binary("OR", whole, condition)
-    return whole
+def _any(conditions: Sequence[tree.Expression]) -> tree.Expression:
+    """As a flat tree: every part of Foretell walks it, and there may be thousands."""
+    if len(conditions) == 1:
+        return conditions[0]
+    half = len(conditions) // 2
+    return tree.Binary("OR", _any(conditions[:half]), _any(conditions[half:]))
 
 
 def _satisfied(condition: tree.Expression) -> tree.Expression:

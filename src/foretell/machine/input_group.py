@@ -188,8 +188,9 @@ class InputGroup:
             if absence.observer is not None:
                 results += ForecastEmitter(absence.observer, absence).emit(segment, None, [absent])
         self.now = now
-        results = self.stages.process(results, now)
-        self.ledger.warnings += self.stages.take_notes()
+        if self.stages or self.plan.reads_estimates:
+            results = self.stages.process(results, now)
+            self.ledger.warnings += self.stages.take_notes()
         if self.stream.crowded:
             self._forget()
         self._unaccounted += len(segment) + sum(map(len, results))

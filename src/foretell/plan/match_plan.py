@@ -211,6 +211,11 @@ class InputGroupPlan:
         still_open = {kind: number for kind, number in self.open.items() if number in groups}
         return replace(self, statements=self.statements.without(name), groups=groups, open=still_open)
 
+    @cached_property
+    def reads_estimates(self) -> bool:
+        """Whether some statement reads estimates, so that its matches may be uncertain."""
+        return any(statement.subscription.reads_estimates for statement in self.statements.values())
+
     @property
     def nfa_groups(self) -> Iterator[NfaGroupPlan]:
         return (group for group in self.groups.values() if isinstance(group, NfaGroupPlan))
