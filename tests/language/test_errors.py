@@ -2415,6 +2415,14 @@ ODD = [
         "    |                                                                    ^^\n"
         "  hint: use IN (...) for a long list of values, or bracket a long chain: (a OR b) OR (c OR d)",
     ),
+    (
+        "too-many-modes",
+        "CORRELATE m FROM s DO\n" + "in(a) do{b}\n" * 501,
+        "2:4: in ... do has 501 modes, more than 500\n"
+        "  2 | in(a) do{b}\n"
+        "    |    ^\n"
+        "  hint: divide them into several correlators",
+    ),
 ]
 
 

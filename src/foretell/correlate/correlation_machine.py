@@ -77,9 +77,11 @@ class MachineModule:
 
     def in_postorder(self) -> Iterator[MachineModule]:
         """The modules inside, each after its parts, and this one."""
-        for part in self.parts:
-            yield from part.in_postorder()
-        yield self
+        found, todo = list[MachineModule](), [self]
+        while todo:
+            found.append(todo.pop())
+            todo += found[-1].parts
+        return reversed(found)
 
 
 @record

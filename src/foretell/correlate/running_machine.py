@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,10 +30,7 @@ class RunningMachine:
 
     @classmethod
     def of(cls, expression: tree.Correlation) -> RunningMachine:
-        flat = flat_machine(pruned(correlation_machine(expression)))
-        found = determinised(flat)
-        smallest = None if found is None else minimised(found)
-        return cls(flat, smallest, choose_correlator_form(None if smallest is None else len(smallest)))
+        return _running(expression)
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -55,3 +54,11 @@ class RunningMachine:
             if transition.round is not None:
                 rounds[transition.round.counter] = transition.round.rounds
         return rounds
+
+
+@lru_cache(maxsize=4)  # an engine, one that is restored from its snapshot, and an explanation make it once
+def _running(expression: tree.Correlation) -> RunningMachine:
+    flat = flat_machine(pruned(correlation_machine(expression)))
+    found = determinised(flat)
+    smallest = None if found is None else minimised(found)
+    return RunningMachine(flat, smallest, choose_correlator_form(None if smallest is None else len(smallest)))

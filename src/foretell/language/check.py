@@ -19,6 +19,9 @@ from foretell.language.subscription_check import Columns, check_subscription
 from foretell.language.tree import defined_twice, place_of
 from foretell.language.type_check import check_condition
 
+#: The modes of one expression: what one of them starts is all guards of the others, and so the square of their number.
+MOST_MODES = 500
+
 
 def check(
     program: tree.Program,
@@ -175,6 +178,10 @@ def _check_correlator(correlator: tree.Correlator, streams: Mapping[str, Schema]
     scope = replace(scope_of(schema, correlator), has_previous=False, has_match=False)
     used = {n.step for n in correlator.expression.walk() if isinstance(n, tree.On)}
     used |= {n.guard for n in correlator.expression.walk() if isinstance(n, tree.Mode)}
+    for node in correlator.expression.walk():
+        if isinstance(node, tree.Modes) and len(node.modes) > MOST_MODES:
+            message = f"in ... do has {len(node.modes):,} modes, more than {MOST_MODES}"
+            refuse("too-many-modes", message, place_of(node.modes[0].guard), "divide them into several correlators")
     conditions: dict[str, tuple[tree.Expression, ...]] = dict.fromkeys(used, ())
     for step, condition in definitions_of(correlator.definitions, used, "expression"):
         check_condition(condition, scope)
