@@ -72,14 +72,17 @@ def _seen_later(matcher: ReferenceMatcher, match: Match) -> Iterator[PlacedEvent
         end = next((present[s] for s in positive[place:] if s in present), None)
         until = match.end if end is None else end.event.end
         sought = _with_sightings(matcher, match.lost, step, earlier[-1])
+        other: PlacedEvent | None = None
         for at in matcher.lane.after(end or match.last):
             if window is not None and at.event.end > until + window:
+                break
+            if other is not None and matcher.lane.follows(at, other):
                 break
             if at.event.end > until and sought.would_do(step, match, at):
                 yield at
                 break
-            if sought.would_do(earlier[-1], match, at):
-                break
+            if other is None and sought.would_do(earlier[-1], match, at):
+                other = at
 
 
 def _seen_before_window(matcher: ReferenceMatcher, match: Match) -> bool:
@@ -91,13 +94,16 @@ def _seen_before_window(matcher: ReferenceMatcher, match: Match) -> bool:
     if step is None or window is None:
         return False
     sought = _with_sightings(matcher, match.lost, step, first)
+    other: PlacedEvent | None = None
     for at in reversed([e for e in matcher.lane.events if matcher.lane.follows(match.first, e)]):
         if at.event.end < match.last.event.end - 2 * window:
             break
+        if other is not None and matcher.lane.follows(other, at):
+            break
         if sought.would_do(step, match, at):
             return True
-        if sought.would_do(first, match, at):
-            break
+        if other is None and sought.would_do(first, match, at):
+            other = at
     return False
 
 
