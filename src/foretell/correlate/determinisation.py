@@ -21,6 +21,9 @@ from foretell.records import record
 #: More transitions are not worth their memory, and take long to find.
 MOST_TRANSITIONS = 1 << 14
 
+#: The states of a machine, once for each transition: as much is looked at, and takes as many bytes.
+_MOST_CELLS = 1 << 25
+
 #: Each round of a bounded repetition is a state of its own: more are counted.
 MOST_ROUNDS = 256
 
@@ -54,7 +57,7 @@ def determinised(flat: FlatMachine, most: int = MOST_TRANSITIONS) -> Determinise
 
 class _Determinisation:
     def __init__(self, flat: FlatMachine, most: int) -> None:
-        self._flat, self._most = flat, most
+        self._flat, self._most = flat, min(most, _MOST_CELLS // flat.machine.states)
         self._numbers: dict[bytes, int] = {}
         self._configurations: list[tuple[NDArray[np.uint8], Ints]] = []
         self._outputs: dict[tuple[int, ...], int] = {(): 0}
