@@ -2423,19 +2423,19 @@ ODD = [
     ),
     (
         "too-deep",
-        "SUBSCRIBE s FROM x MATCH a DEFINE a AS\n" + "NOT " * 160 + "ok",
-        "2:641: this is nested more than 150 levels deep\n"
-        "  2 | …T " + "NOT " * 16 + "ok\n"
-        "    |                                                                    ^^\n"
-        "  hint: use IN (...) for a long list of values, or bracket a long chain: (a OR b) OR (c OR d)",
-    ),
-    (
-        "too-deep",
         "CORRELATE c FROM x DO\n" + "fail{\n" * 160 + "a" + "}" * 160,
         "162:1: this is nested more than 150 levels deep\n"
         "  162 | a" + "}" * 160 + "\n"
         "      | ^\n"
         "  hint: move inner parts to a correlator of their own, whose tokens this one reads",
+    ),
+    (
+        "too-deep",
+        "SUBSCRIBE s FROM x MATCH a DEFINE a AS\n" + "NOT " * 160 + "ok",
+        "2:641: this is nested more than 150 levels deep\n"
+        "  2 | …T " + "NOT " * 16 + "ok\n"
+        "    |                                                                    ^^\n"
+        "  hint: use IN (...) for a long list of values, or bracket a long chain: (a OR b) OR (c OR d)",
     ),
 ]
 
