@@ -62,7 +62,7 @@ def test_the_most_probable_estimates_come_first_then_matches() -> None:
         ["2", "lost", "estimate", "0.6"],
         ["3", "lost", "estimate", "0.4"],
     ]
-    assert "The page shows all of 3 estimates and the 0 first of 2 matches." in text
+    assert "The page shows all of 3 estimates and none of 2 matches." in text
     text = page_of(match(1), estimate(2, 0.4), estimate(3, 0.9), match(4), most=2)
     assert [row[3] for row in listed_rows(text)] == ["0.9", "0.4"]
     text = page_of(*(estimate(n, n / 100) for n in range(40, 90)), most=3)
@@ -120,7 +120,7 @@ def test_lazy_notifications_are_the_same_as_objects() -> None:
     lazy.write(found.rows)
     objects.write(tuple(sorted(found, key=lambda notification: notification.subscription)))
     assert sorted(listed_rows(lazy.html())) == sorted(listed_rows(objects.html()))
-    assert f"the 50 first of {len(found):,} matches" in lazy.html()
+    assert f"the first 50 of {len(found):,} matches" in lazy.html()
 
 
 def test_the_public_call(tmp_path: Path) -> None:
@@ -144,6 +144,8 @@ def test_what_cannot_be_shown(tmp_path: Path) -> None:
         ft.estimate_page(written, tmp_path / "page.html")
     with pytest.raises(ft.InputError, match="notifications: expected the result of"):
         ft.estimate_page(5, tmp_path / "page.html")  # type: ignore[arg-type]
+    with pytest.raises(ft.InputError, match="path: expected the path of a file, found a value of type list"):
+        ft.estimate_page("page.html", [estimate(1)])  # type: ignore[arg-type]
     with pytest.raises(ft.InputError, match="cannot write"):
         ft.estimate_page([estimate(1)], tmp_path / "none" / "page.html")
     assert list(tmp_path.glob("*.html")) == []

@@ -75,6 +75,14 @@ def test_writes_a_page_beside_the_output(folder: Path) -> None:
     assert "cannot write 'none/page.html'" in done.stderr
 
 
+@pytest.mark.parametrize("option", ["--html", "--quarantine"])
+def test_one_file_does_not_replace_another(option: str, folder: Path) -> None:
+    done = foretell(folder, *RUN, "--output", "out.jsonl", option, f"../{folder.name}/out.jsonl")
+    assert done.returncode == 2
+    assert f"Error: Invalid value for {option}: --output writes the file" in done.stderr
+    assert not (folder / "out.jsonl").exists()
+
+
 def test_sets_malformed_events_aside(folder: Path) -> None:
     (folder / "s.jsonl").write_text(EVENTS + '{"k": "a"}\nnot json\n{"time": "x", "k": 1}\n')
     done = foretell(folder, *RUN[:-1], "--quarantine", "bad.jsonl")

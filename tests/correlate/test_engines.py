@@ -102,3 +102,12 @@ def test_it_comes_and_goes_while_the_engine_runs() -> None:
     assert [n.end for n in engine.push("s", [row("b", 2), row("a", 3), row("b", 4)])] == [4]
     engine.unsubscribe("m")
     assert not engine.push("s", [row("a", 5), row("b", 6)])
+
+
+def test_the_reference_evaluator_refuses_many_rounds() -> None:
+    """It has a copy of the body for each round, and nested ones for each of these."""
+    text = f"{STREAM} CORRELATE m FROM s DO {'repeat(2){' * 140}push('w'){{a}}{'}' * 140};"
+    given = [{"k": "a", "n": 1, "g": 1, "t": 1}]
+    with pytest.raises(ft.ForetellError, match="more than 100,000 parts in the reference evaluator"):
+        ft.run(text, {"s": given}, engine="reference")
+    assert len(ft.run(text, {"s": given}, engine="embedded")) == 1

@@ -50,6 +50,7 @@ def test_a_drawing_has_every_state_and_transition() -> None:
     assert all(f'"q{state}"' in drawn for state in found.states)
     assert drawn.count("clears") == len(found.transitions)
     assert "ε / x" in drawn
+    assert '["a<br/>clears q0"]' in drawn
 
 
 def test_rounds_are_counted() -> None:
@@ -57,7 +58,13 @@ def test_rounds_are_counted() -> None:
     found = explained(text)
     assert found.form == "concurrent"
     assert found.counters == 1
-    assert {t.rounds for t in found.transitions} == {None, "before the last of 1000", "last of 1000"}
+    assert {t.rounds for t in found.transitions} == {
+        None,
+        "before the last of 1000 rounds",
+        "in the last of 1000 rounds",
+    }
+    assert ", in the last of 1000 rounds" in found.as_text()
+    assert found.as_mermaid().count(" rounds") == sum(t.rounds is not None for t in found.transitions)
 
 
 @pytest.mark.parametrize("form", ["text", "json", "mermaid"])

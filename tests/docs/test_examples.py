@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +148,7 @@ def test_examples_of_the_language_parse() -> None:
     text = (ROOT / "docs/language.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     statements = [block for block in blocks if not block.startswith(("{", "$ foretell", "note: "))]
-    assert len(statements) == 6
+    assert len(statements) == 7
     for statement in statements:
         ft.parse(statement)
     (model,) = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
@@ -158,6 +159,22 @@ def _language_example(name: str) -> str:
     text = (ROOT / "docs/language.md").read_text(encoding="utf-8")
     (block,) = [b for b in re.findall(r"^```\n(.*?)^```", text, re.DOTALL | re.MULTILINE) if f"SUBSCRIBE {name} " in b]
     return block
+
+
+def test_the_example_of_lost_events() -> None:
+    """The statement, its model and the table of probabilities belong together."""
+    text = (ROOT / "docs/language.md").read_text(encoding="utf-8")
+    (model,) = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
+    statement = _language_example("shoplifting").replace("ABOVE 0.8", "ABOVE 0")
+    times = {"30 s": 30, "1 min": 60, "2 min": 120, "5 min": 300, "20 min": 1200}
+    reads = [
+        {"receptor": receptor, "id": name, "time": datetime(2026, 3, 1, tzinfo=UTC) + timedelta(seconds=after)}
+        for name, seconds in times.items()
+        for receptor, after in (("A", 0), ("C", seconds))
+    ]
+    found = ft.run(statement, {"reads": reads}, model=json.loads(model), engine="embedded")
+    likely = {n.key["id"]: f"{n.probability:.3f}" for n in found if n.key is not None and n.kind == "estimate"}
+    assert f"| both ends given | {' | '.join(likely[name] for name in times)} |" in text
 
 
 def test_the_whole_run_after_a_quick_beginning() -> None:

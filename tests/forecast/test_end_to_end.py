@@ -508,7 +508,7 @@ def test_what_cannot_be_learned_so(learning: dict[str, Any], message: str) -> No
 
 
 def test_nothing_to_learn() -> None:
-    with pytest.raises(ft.InputError, match="no subscription has a FORECAST clause"):
+    with pytest.raises(ft.InputError, match="no subscription has a FORECAST or LOSING clause"):
         ft.train(f"{STREAM} SUBSCRIBE p FROM s MATCH a;", {"s": events(10, 1)})
 
 

@@ -922,6 +922,20 @@ CORRELATE c FROM x DO select{a b}
     |                                ^
   hint: did you forget a ',' before it?
 
+CORRELATE c FROM x DO repeat{a, b}
+=> unexpected
+1:31: expected '}', found ','
+  1 | CORRELATE c FROM x DO repeat{a, b}
+    |                               ^
+  hint: join several parts: accumulate{...}, select{...}, sequential{...} or parallel{...}
+
+CORRELATE c FOR EACH t FROM x DO a
+=> unexpected
+1:13: expected FROM, found 'FOR'
+  1 | CORRELATE c FOR EACH t FROM x DO a
+    |             ^^^
+  hint: only SUBSCRIBE has FOR EACH; PER runs the correlator for each key
+
 CORRELATE c FROM x DO in(p){a}
 => unexpected
 1:28: expected DO, found '{'
@@ -2406,6 +2420,14 @@ ODD = [
         "1:40: 9999999999999999999999999999999999999999… does not fit in 64 bits\n"
         "  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS 99999999999999999999999999999999999999999999999999 = v\n"
         "    |                                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^",
+    ),
+    (
+        "too-deep",
+        "CORRELATE c FROM x DO\n" + "fail{\n" * 160 + "a" + "}" * 160,
+        "162:1: this is nested more than 150 levels deep\n"
+        "  162 | a" + "}" * 160 + "\n"
+        "      | ^\n"
+        "  hint: move inner parts to a correlator of their own, whose tokens this one reads",
     ),
     (
         "too-deep",

@@ -188,6 +188,31 @@ def test_windows_are_as_short_as_the_threshold_permits(pattern: str, model: dict
     assert kept[above]
 
 
+@pytest.mark.parametrize("spread", [0.03, 0.003])
+@pytest.mark.parametrize(("pattern", "narrow"), [("x ; !y ; z", ["z of x"]), ("x ; y ; z", ["y of x", "z of y"])])
+def test_narrow_delays(pattern: str, narrow: list[str], spread: float) -> None:
+    """A belt takes the same time always: lengths that are spread evenly miss those of its gaps."""
+    belt = {"distribution": "gamma", "shape": spread**-2, "scale": 50 * spread**2, "share": 0.5}
+    delays = {way: belt if way in narrow else exponential(60.0, 0.5) for way in ("y of x", "z of x", "z of y")}
+    after = {"y": {"x": delays["y of x"]}, "z": {"x": delays["z of x"], "y": delays["z of y"]}}
+    chance = Random(4)
+    lengths = [50.0, 100.0, *(chance.uniform(1, 300) for _ in range(1_000))]
+    events = [
+        {"t": 1000.0 * lane + past, "kind": kind, "lane": lane}
+        for lane, length in enumerate(lengths)
+        for kind, past in (("x", 0.0), ("z", length))
+    ]
+    text = f"""STREAM s (lane INT, kind STRING, t FLOAT) TIME t;
+        SUBSCRIBE belt FROM s PER lane MATCH {pattern}
+        DEFINE x AS kind = 'x', y AS kind = 'y', z AS kind = 'z'
+        WITHIN 600 LOSING 0.3 OF y ABOVE 0.1;"""
+    model = {"subscriptions": {"belt": {"after": after}}}
+    found, meant = (ft.run(text, {"s": events}, model=model, engine=name) for name in ("embedded", "reference"))
+    likely, exact = ({str(n.id): n.probability for n in each} for each in (found, meant))
+    assert likely == pytest.approx(exact, abs=1e-4)
+    assert max(likely.values()) > 0.9
+
+
 def test_a_snapshot_with_another_model() -> None:
     """The patterns that run stay as they were: what they have bound does not depend on the model."""
     engine = ft.Engine(ESTIMATES.replace("ABOVE 0.1", "ABOVE 0.9"), model=ESTIMATE_MODEL)

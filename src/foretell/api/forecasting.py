@@ -74,7 +74,8 @@ def train(
     forecasting_trees = [s for s in read_trees if s.forecast]
     losing = [s for s in read_trees if s.losing]
     if not forecasting_trees and not losing:
-        raise _no_forecasts()
+        hint = "add FORECAST WITHIN 5 EVENTS ABOVE 0.8, or LOSING 0.05 ABOVE 0.8, to a subscription"
+        raise InputError("no-forecasts", "no subscription has a FORECAST or LOSING clause", hint=hint)
     if any(s.forecast for s in losing):
         hint = "write two statements, one with FORECAST and one with LOSING"
         raise InputError("not-in-engine", "forecasts of LOSING are not supported yet", hint=hint)
@@ -266,7 +267,8 @@ def backtest(
         later=True,
     )
     if not observers.observers:
-        raise _no_forecasts()
+        hint = "add FORECAST WITHIN 5 EVENTS ABOVE 0.8 to a subscription"
+        raise InputError("no-forecasts", "no subscription has a FORECAST clause", hint=hint)
     result = report(_in_program_order(observers.observers, checked), trained, levels)
     warnings = (*notes, *misfits, *result.warnings)
     return replace(result, warnings=warnings, notes=(*guesses, *result.notes))
@@ -381,11 +383,6 @@ def _unused_settings(statements: Sequence[tree.Subscription], settings: Learning
         hint = f"write FORECAST WITHIN n EVENTS, or leave {unused} out"
         raise InputError("unused-features", f"{unused}: {notes[0]}", hint=hint)
     return notes
-
-
-def _no_forecasts() -> InputError:
-    hint = "add FORECAST WITHIN 5 EVENTS ABOVE 0.8 to a subscription"
-    return InputError("no-forecasts", "no subscription has a FORECAST clause", hint=hint)
 
 
 def _horizons(events: Any) -> tuple[Horizon, ...]:

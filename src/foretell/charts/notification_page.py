@@ -15,7 +15,7 @@ from foretell.arguments.validation import bad_argument
 from foretell.charts.estimates import EstimateCharts
 from foretell.charts.page import PageTable, Section, sections_page
 from foretell.display import counted
-from foretell.events.atomic_files import atomic_write
+from foretell.events.atomic_files import atomic_write, path_of
 from foretell.events.estimate_detail import CONFIDENCE
 from foretell.events.notification import Notification, pairs_text
 from foretell.language.checked import CheckedStatement, CheckedSubscription
@@ -44,6 +44,8 @@ def estimate_page(notifications: Iterable[Notification], path: str | os.PathLike
     """Write an HTML page of the most probable estimates, and then of the first matches, with their charts. It opens
     without a network. The result of `ft.run` also tells windows, negated steps and thresholds; a list of notifications
     does not."""
+    if not isinstance(path, str | os.PathLike):
+        raise bad_argument("path", "the path of a file", path)
     if not isinstance(notifications, Iterable):
         raise bad_argument("notifications", "the result of ft.run or a list of notifications", notifications)
     page = NotificationPage()
@@ -51,7 +53,7 @@ def estimate_page(notifications: Iterable[Notification], path: str | os.PathLike
         page.describe(notifications.statements)
     for part in in_parts(notifications):
         page.write(part)
-    page.save(Path(path))
+    page.save(path_of(path))
 
 
 @dataclass
@@ -145,11 +147,11 @@ class NotificationPage:
     def _number_text(self, shown: Sequence[_Shown]) -> str:
         """How many there are of each kind, and how many of them the page shows."""
         texts = []
-        for kind, order in ((_ESTIMATE, "most probable"), (_MATCH, "first")):
+        for kind, part in ((_ESTIMATE, "the {} most probable"), (_MATCH, "the first {}")):
             total, count_shown = self._counts[kind], sum(each.notification.kind == kind for each in shown)
-            number = counted(total, kind, "matches" if kind == _MATCH else "")
+            which = "all" if count_shown == total else part.format(count_shown) if count_shown else "none"
             if total:
-                texts.append(f"all of {number}" if count_shown == total else f"the {count_shown} {order} of {number}")
+                texts.append(f"{which} of {counted(total, kind, 'matches' if kind == _MATCH else '')}")
         return f"The page shows {' and '.join(texts)}." if texts else "There are no estimates and no matches."
 
 

@@ -55,10 +55,8 @@ class RunArguments:
 def run_finite(arguments: RunArguments, given: InputArguments) -> None:
     if arguments.file.suffix == ".toml":
         raise typer.BadParameter(f"{arguments.file} is a pipeline file: add --follow", param_hint="FILE")
+    _check_files(arguments)
     output = _output(arguments)
-    for file in (arguments.page, arguments.quarantine):
-        if file is not None:
-            check_writable(file)
     page = None if arguments.page is None else _PageOutput(output)
     since = time.monotonic()
     program = load(arguments.file)
@@ -104,6 +102,20 @@ def run_finite(arguments: RunArguments, given: InputArguments) -> None:
             say(f"wrote {arguments.page}")
         report(notifications, choice, time.monotonic() - since)
     check_events(notifications.summary)
+
+
+def _check_files(arguments: RunArguments) -> None:
+    """Each file that a run writes can be written, and none replaces another."""
+    options = {"--output": arguments.output, "--html": arguments.page, "--quarantine": arguments.quarantine}
+    written: dict[Path, str] = {}
+    for option, file in options.items():
+        if file is None:
+            continue
+        if option != "--output":  # which is checked as it is opened
+            check_writable(file)
+        if other := written.get(file.resolve()):
+            raise typer.BadParameter(f"{other} writes the file {file}, too; name another one", param_hint=option)
+        written[file.resolve()] = option
 
 
 def _output(arguments: RunArguments) -> FileOutput | FirstNotifications | JsonLinesOutput:

@@ -17,7 +17,7 @@ _SHOWN = 60
 @dataclass(frozen=True)
 class ExplainedTransition:
     """A transition with the numbers of states. `enabling` are sets of which each must have an active state; `clears` is
-    a range of states, and `rounds` is how often it is taken in a bounded repetition."""
+    a range of states, and `rounds` says in which rounds of a bounded repetition it is taken."""
 
     module: str
     enabling: tuple[tuple[State, ...], ...]
@@ -66,11 +66,10 @@ class ExplainedCorrelator:
             ring = f'(("{_state(state)}"))' if state not in self.initial else f'((("{_state(state)}")))'
             lines.append(f"    s{state}{ring}")
         for number, transition in enumerate(self.transitions):
-            label = _escaped(transition.reads or "ε") + (
-                "" if transition.token is None else f" / {_escaped(transition.token)}"
-            )
-            first, last = transition.clears
-            lines.append(f'    t{number}["{label}<br/>clears q{first} to q{last}"]')
+            reads = _escaped(transition.reads or "ε")
+            label = reads if transition.token is None else f"{reads} / {_escaped(transition.token)}"
+            notes = [_cleared(transition), *filter(None, [transition.rounds])]
+            lines.append(f'    t{number}["{"<br/>".join([label, *notes])}"]')
             for states in transition.enabling:
                 lines += [f"    s{state} {'-->' if len(states) == 1 else '-.->'} t{number}" for state in states]
             lines += [f"    t{number} --> s{state}" for state in transition.targets]
@@ -97,7 +96,7 @@ def explain_correlator(correlator: CheckedCorrelator) -> ExplainedCorrelator:
 def _explained(module: str, transition: MachineTransition) -> ExplainedTransition:
     first, end = transition.clears.states
     bounds = transition.round
-    rounds = None if bounds is None else f"{'last of' if bounds.is_last else 'before the last of'} {bounds.rounds}"
+    rounds = None if bounds is None else f"{'in' if bounds.is_last else 'before'} the last of {bounds.rounds} rounds"
     return ExplainedTransition(
         module, transition.enabling, transition.reads, (first, end - 1), transition.targets, transition.token, rounds
     )
@@ -110,14 +109,18 @@ def _state(state: State) -> str:
 def _text(transition: ExplainedTransition) -> str:
     enabling = " and ".join("|".join(map(_state, states)) for states in transition.enabling)
     targets = ", ".join(map(_state, transition.targets))
-    first, last = transition.clears
     parts = [
         f"{enabling} --{transition.reads or 'ε'}--> {targets}",
-        f"clears q{first}" if first == last else f"clears q{first} to q{last}",
+        _cleared(transition),
         *([] if transition.token is None else [f"emits '{transition.token}'"]),
-        *([] if transition.rounds is None else [f"in rounds {transition.rounds}"]),
+        *filter(None, [transition.rounds]),
     ]
     return ", ".join(parts)
+
+
+def _cleared(transition: ExplainedTransition) -> str:
+    first, last = transition.clears
+    return f"clears {_state(first)}" if first == last else f"clears {_state(first)} to {_state(last)}"
 
 
 def _escaped(text: str) -> str:

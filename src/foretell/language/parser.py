@@ -32,6 +32,9 @@ from foretell.storage.disk_cache import digest, load_cached, store_cached
 #: How deep a text may be nested: every part of Foretell walks the tree, and Python's stack is not endless.
 DEEPEST = 150
 
+_DEEP_CONDITION = "use IN (...) for a long list of values, or bracket a long chain: (a OR b) OR (c OR d)"
+_DEEP_CORRELATION = "move inner parts to a correlator of their own, whose tokens this one reads"
+
 
 def parse(text: str, file: str = "") -> tree.Program:
     """The tree of a program.
@@ -69,7 +72,7 @@ def _check_depth(program: tree.Program) -> None:
     while waiting:
         node, depth = waiting.pop()
         if depth > DEEPEST and node.place != NOWHERE:
-            hint = "use IN (...) for a long list of values, or bracket a long chain: (a OR b) OR (c OR d)"
+            hint = _DEEP_CORRELATION if isinstance(node, tree.Correlation) else _DEEP_CONDITION
             refuse("too-deep", f"this is nested more than {DEEPEST} levels deep", node.place, hint)
         waiting += ((child, depth + 1) for child in node.children())
 

@@ -82,7 +82,7 @@ class Model(Viewed):
     call that takes a model takes the path of its file, too.
 
     >>> Model.of({"subscriptions": {"s": {"after": {"a": {"distribution": "exponential", "mean": 5}}}}})
-    Model of 0 statements
+    Model of 1 statement
       delays of s
     """
 
@@ -129,7 +129,7 @@ class Model(Viewed):
         remarks = [
             f"{kind} of {listed(names)}" for kind, names in (("delays", delays), ("gaps", counted_gaps)) if names
         ]
-        title = f"Model of {counted(len(trained), 'statement')}"
+        title = f"Model of {counted(len({**self.subscriptions, **self.delays}), 'statement')}"
         return View(title, header, [list(cells.values()) for cells in shown], remarks, len(trained) - len(shown))
 
     def save(self, path: str | os.PathLike[str]) -> None:

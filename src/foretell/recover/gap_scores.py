@@ -31,6 +31,10 @@ from foretell.recover.length_tables import LengthTable
 #: A table of probabilities is as near, and one of the logarithms of times within gaps.
 _TOLERANCE, _TIME_TOLERANCE = 1e-5, 5e-5
 
+#: These quantiles show where the density of a delay lies. It is narrow where the last is less than so many times the
+#: first: then lengths that are chosen without it may all miss it.
+_QUANTILES, _NARROW = np.array([0.1, 0.5, 0.9]), math.e
+
 #: In place of a time of 0 where a logarithm is taken.
 _SMALLEST = 1e-300
 
@@ -146,27 +150,37 @@ def _is_smooth(*gaps: Gap) -> bool:
     return not leaps and not any(gap.model.gaps for gap in gaps)
 
 
+def _marks(*gaps: Gap) -> Floats:
+    """The lengths at which narrow ways through the gaps end."""
+    ways = np.zeros((1, len(_QUANTILES)))
+    for gap in gaps:
+        through = gap.way_quantiles(_QUANTILES)
+        ways = np.concatenate([ways, (ways[:, None] + through).reshape(-1, len(_QUANTILES))])
+    return np.unique(ways[ways[:, -1] < _NARROW * ways[:, 0]])
+
+
 def best_probability(gap: Gap, score: Score, longest: float) -> float:
     """The best probability of a gap of at most this length, found at some lengths."""
     exact = partial(_of_edge if gap.end is None else _of_gap, gap, score)
-    return LengthTable(exact, _TOLERANCE, is_smooth=True).best(longest)
+    return LengthTable(exact, _TOLERANCE, _marks(gap), is_smooth=True).best(longest)
 
 
 def _table(exact: Callable[[Floats], Floats], *gaps: Gap) -> LengthTable:
-    return LengthTable(exact, _TOLERANCE, is_smooth=_is_smooth(*gaps))
+    return LengthTable(exact, _TOLERANCE, _marks(*gaps), is_smooth=_is_smooth(*gaps))
 
 
 class _GapDetails:
     """The estimates of a gap by its length, for the matches that are reported."""
 
-    def __init__(self, known: GapOutline, exact: Callable[[Floats], GapEstimate], *, is_smooth: bool) -> None:
+    def __init__(self, known: GapOutline, exact: Callable[[Floats], GapEstimate], *gaps: Gap) -> None:
         self.outline, self._exact, self._width = known, exact, len(known.lost)
-        self._rows = LengthTable(self._row, _TIME_TOLERANCE, is_smooth=is_smooth, shape=(1 + 2 * self._width,))
+        shape = (1 + 2 * self._width,)
+        self._rows = LengthTable(self._row, _TIME_TOLERANCE, _marks(*gaps), is_smooth=_is_smooth(*gaps), shape=shape)
 
     @classmethod
     def of(cls, exact: Callable[[Floats], GapEstimate], *gaps: Gap) -> _GapDetails | None:
         known = outline(*gaps)
-        return None if known is None else cls(known, exact, is_smooth=_is_smooth(*gaps))
+        return None if known is None else cls(known, exact, *gaps)
 
     def estimates(self, score: LengthTable, lengths: Floats) -> GapEstimate:
         rows = self._rows(lengths)

@@ -18,18 +18,27 @@ _FEW = 512
 #: A table reaches to lengths that are by so much shorter, in the logarithm.
 _MARGIN = 4.0
 
-#: The best value is looked for at so many lengths, down to the longest divided by e to the power of the span.
+#: The best value is looked for at so many lengths, down to the longest divided by e to the power of the span, and then
+#: so often at so many beside the best one.
 _SAMPLES, _SPAN = 50, 25.0
+_ROUNDS, _BESIDE = 3, 9
 
 
 class LengthTable:
     """`exact` gives a number for each length, or a row of the given `shape`. Where the function `is_smooth`, a table is
-    as near as the `tolerance`."""
+    as near as the `tolerance`. `marks` ascend: lengths near which it may change within less than an e-fold."""
 
     def __init__(
-        self, exact: Callable[[Floats], Floats], tolerance: float, *, is_smooth: bool, shape: tuple[int, ...] = ()
+        self,
+        exact: Callable[[Floats], Floats],
+        tolerance: float,
+        marks: Floats,
+        *,
+        is_smooth: bool,
+        shape: tuple[int, ...] = (),
     ) -> None:
         self._exact, self._tolerance, self.is_smooth, self._shape = exact, tolerance, is_smooth, shape
+        self._marks = marks
         self._known: dict[float, float | list[float]] = {}
         self._table: PchipInterpolator | None = None
         self._reach = (math.inf, -math.inf)
@@ -43,7 +52,15 @@ class LengthTable:
     def best(self, longest: float) -> float:
         """The highest value up to a length."""
         lengths = longest * np.exp(-np.linspace(0.0, _SPAN, _SAMPLES))
-        return float(np.max(self._exact(np.append(lengths, 0.0)), initial=0.0))
+        lengths = np.unique(np.concatenate([[0.0], lengths, self._marks[self._marks < longest]]))
+        values = self._exact(lengths)
+        best = float(values.max())
+        for _ in range(_ROUNDS):
+            at = int(values.argmax())
+            lengths = np.linspace(lengths[max(at - 1, 0)], lengths[min(at + 1, len(lengths) - 1)], _BESIDE)
+            values = self._exact(lengths)
+            best = max(best, float(values.max()))
+        return best
 
     def longest(self, most: float, enough: float) -> float:
         """The longest length up to `most` for which the value may be `enough`."""
@@ -83,7 +100,10 @@ class LengthTable:
         if self._table is None or low < self._reach[0] or high > self._reach[1]:
             # Beyond the table there may be more: a table anew costs as much as a million lengths.
             self._reach = min(low - _MARGIN, self._reach[0]), max(high + 1.0, self._reach[1])
-            self._table = refined_table(self._exactly, np.linspace(*self._reach, 33), self._tolerance)
+            marks = np.log(self._marks)
+            marks = marks[(marks > self._reach[0]) & (marks < self._reach[1])]
+            at = np.unique(np.concatenate([np.linspace(*self._reach, 33), marks]))
+            self._table = refined_table(self._exactly, at, self._tolerance)
         return self._table
 
     def _exactly(self, logs: Floats) -> Floats:

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
 
+from foretell.errors import InputError
 from foretell.language import tree
 from foretell.language.checked import CheckedCorrelator
 from foretell.reference.expressions import Frame, holds
@@ -29,6 +30,10 @@ from foretell.reference.lane import Lane, PlacedEvent
 
 State = int
 States = frozenset[State]
+
+
+#: A machine of the reference evaluator has at most so many parts: it has a copy of a body for each round.
+MOST_PARTS = 100_000
 
 
 @dataclass(frozen=True)
@@ -294,8 +299,21 @@ class CorrelationRun:
         return sorted(taken, key=lambda t: t.number)
 
 
+def _parts(node: tree.Node) -> int:
+    """The parts of a machine, with a copy of each body for each round."""
+    parts = 1 + sum(map(_parts, node.children()))
+    return parts * (node.count or 1) if isinstance(node, tree.Again) else parts
+
+
 def tokens(correlator: CheckedCorrelator, lane: Lane) -> Iterator[tuple[str, PlacedEvent]]:
     """The tokens of one lane, each with the event that emitted it."""
+    if _parts(correlator.tree.expression) > MOST_PARTS:
+        raise InputError(
+            "too-many-rounds",
+            f"'{correlator.name}' has more than {MOST_PARTS:,} parts in the reference evaluator, which has a copy for "
+            "each round",
+            hint="run it in another engine",
+        )
     run = CorrelationRun.start(MachineConstruction().build(correlator.tree.expression))
     for at in lane.events:
         frame = Frame(correlator.attributes, correlator.time, this=at.event)

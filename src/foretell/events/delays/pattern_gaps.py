@@ -24,6 +24,9 @@ from foretell.events.delays.independent_gaps import IndependentGap, IndependentS
 from foretell.events.delays.scores import Score
 from foretell.records import record
 
+#: So many ways to a step tell how long ways to it take.
+_MOST_WAYS = 64
+
 
 @dataclass(frozen=True)
 class PatternPlace:
@@ -65,6 +68,17 @@ class Gap:
                 steps = tuple(HiddenStep(p.name, p.loss, not p.negated, *p.bounds) for p in hidden)
                 return HiddenSteps(self.origin, steps, known, self._reach(known.values()))
         return None
+
+    def way_quantiles(self, probabilities: Floats) -> Floats:
+        """For each way to a hidden step or to the end, a row with the sums of these quantiles of its delays."""
+        names = [self.origin, *(p.name for p in self.hidden), *([] if self.end is None else [self.end])]
+        nothing = np.zeros((1, len(probabilities)))
+        sums = [nothing]
+        for place, name in enumerate(names[1:], 1):
+            known = ((before, self._delay(start, name)) for start, before in zip(names[:place], sums, strict=True))
+            ways = [before + delay.law.quantile(probabilities) for before, delay in known if delay is not None]
+            sums.append(_spread(np.concatenate([nothing[:0], *ways])))
+        return np.concatenate([nothing[:0], *sums[1:]])
 
     def reaching(self, lengths: Floats) -> Gap:
         """The gap, at least as long as the longest of these lengths: so one table of convolutions serves many."""
@@ -168,6 +182,11 @@ class Gap:
     @property
     def losable(self) -> bool:
         return any(map(self._counts, self.hidden))
+
+
+def _spread(ways: Floats) -> Floats:
+    """At most `_MOST_WAYS` of these, from the shortest to the longest."""
+    return ways[np.argsort(ways[:, 0])][:: len(ways) // _MOST_WAYS + 1]
 
 
 @record

@@ -19,7 +19,7 @@ NARROWEST = 1e-9
 _FIRST_INTERVALS = 64
 
 Function = Callable[[Floats], Floats]
-Curve = type[CubicSpline] | type[PchipInterpolator]
+Curve = Callable[[Floats, Floats], CubicSpline | PchipInterpolator]
 
 
 def refined_table(exact: Function, at: Floats, tolerance: float) -> PchipInterpolator:
@@ -30,9 +30,9 @@ def refined_table(exact: Function, at: Floats, tolerance: float) -> PchipInterpo
     >>> bool(abs(table(0.3) - 0.3**0.5) < 1e-5), len(table.x) < 200
     (True, True)
     """
-    table = _Table(exact, PchipInterpolator, tolerance, at)
+    table = _Table(exact, _monotone, tolerance, at)
     table.refine(np.ones(len(at) - 1, np.bool_))
-    return PchipInterpolator(table.at, table.values)
+    return _monotone(table.at, table.values)
 
 
 def smooth_table(exact: Function, marks: Floats, tolerance: float) -> CubicSpline | PchipInterpolator:
@@ -47,7 +47,12 @@ def smooth_table(exact: Function, marks: Floats, tolerance: float) -> CubicSplin
     table = _Table(exact, CubicSpline, tolerance, np.linspace(marks[0], marks[-1], _FIRST_INTERVALS + 1))
     if table.refine(np.ones(_FIRST_INTERVALS, np.bool_)) and table.refine(table.add_wrong(marks)):
         return CubicSpline(table.at, table.values)
-    return PchipInterpolator(table.at, table.values)  # a spline that is not near enough may be anywhere
+    return _monotone(table.at, table.values)  # a spline that is not near enough may be anywhere
+
+
+def _monotone(at: Floats, values: Floats) -> PchipInterpolator:
+    with np.errstate(over="ignore"):  # a slope that is far steeper than the one beside it
+        return PchipInterpolator(at, values)
 
 
 class _Table:
