@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -45,8 +46,8 @@ def measure() -> Iterator[BenchResult]:
         running = RunningMachine.of(_expression(text))
         assert running.decision.value.value == form
         size = f"{form}, {running.flat.machine.states} states"
-        kernel = _best(lambda r=running: _kernel(r, events))  # type: ignore[misc]
-        public = _best(lambda t=text: _public(t, events))  # type: ignore[misc]
+        kernel = _best(partial(_kernel, running, events))
+        public = _best(partial(_public, text, events))
         yield _result(f"{size}: kernel", *kernel)
         yield _result(f"{size}: public call", *public)
 

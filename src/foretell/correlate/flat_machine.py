@@ -63,9 +63,9 @@ class _Layout:
         steps = self._machine.steps
         by_step = [[n for n, reader in enumerate(self._readers) if reader.own[0].reads == step] for step in steps]
         sets = [states for t in self._transitions for states in t.enabling]
-        readers_of, reader = _lists(by_step)
-        enabled_by, enabling_state = _lists(sets)
-        target, target_state = _lists(t.targets for t in self._transitions)
+        readers_of, reader = joined_lists(by_step)
+        enabled_by, enabling_state = joined_lists(sets)
+        target, target_state = joined_lists(t.targets for t in self._transitions)
         tables = ConcurrentTables(
             readers_of=readers_of,
             reader=reader,
@@ -115,7 +115,7 @@ def _starts(counts: Iterable[int]) -> Ints:
     return np.cumsum([0, *counts], dtype=np.int64)
 
 
-def _lists(lists: Iterable[Sequence[int]]) -> tuple[Ints, Ints]:
+def joined_lists(lists: Iterable[Sequence[int]]) -> tuple[Ints, Ints]:
     """Where each list begins, and all of them one behind the other."""
     whole = [*lists]
     return _starts(map(len, whole)), _ints(value for values in whole for value in values)

@@ -5,7 +5,7 @@ Both keep the configuration of each lane in snapshots, so that a lane goes on wh
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from foretell.arrays import Ints
 from foretell.correlate.concurrent_run import collected, concurrent_states, run_lanes
 from foretell.correlate.determinisation import DeterminisedMachine
-from foretell.correlate.flat_machine import FlatMachine
+from foretell.correlate.flat_machine import FlatMachine, joined_lists
 from foretell.machine.input.key_index import with_room
 from foretell.machine.kernels.correlation import (
     CorrelatedEvents,
@@ -120,20 +120,8 @@ def _names(states: LaneStates) -> list[bytes]:
 
 
 def _tables(machine: DeterminisedMachine) -> DeterminisedTables:
-    return DeterminisedTables(
-        step=_joined(machine.steps),
-        steps=_starts(machine.steps),
-        first=_starts(machine.following),
-        following=_joined(machine.following),
-        output=_joined(machine.outputs),
-        tokens=_starts(machine.outputs_of),
-        token=_joined(machine.outputs_of),
-    )
-
-
-def _starts(lists: Any) -> Ints:
-    return np.cumsum([0, *map(len, lists)], dtype=np.int64)
-
-
-def _joined(lists: Any) -> Ints:
-    return np.concatenate([np.zeros(0, np.int64), *(np.array(values, np.int64) for values in lists)])
+    steps, step = joined_lists(machine.steps)
+    first, following = joined_lists([found.tolist() for found in machine.following])
+    _, output = joined_lists([found.tolist() for found in machine.outputs])
+    tokens, token = joined_lists(machine.outputs_of)
+    return DeterminisedTables(step, steps, first, following, output, tokens, token)
