@@ -9,12 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from foretell.events.types import Type
+from foretell.filter.profile_tree.conditions import equal
 from foretell.filter.profile_tree.event_distribution import IndependentDistribution, JointDistribution
 from foretell.filter.profile_tree.expected_operations import ExpectedOperations
+from foretell.filter.profile_tree.profiles import ProfileSet
 from foretell.filter.profile_tree.tree import OperationCounts, build_tree
 from foretell.filter.profile_tree.value_order import ValueOrder
 from foretell.filter.string_dictionary import StringDictionary
 from tests.filter.profile_tree.random_profiles import (
+    DOMAINS,
     TEXTS,
     VALUES,
     columns_of,
@@ -76,12 +80,18 @@ def test_of_independent_attributes(data: st.DataObject) -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_cheapest_is_not_dearer_than_any_other_order(data: st.DataObject) -> None:
-    domains = data.draw(some_domains())
-    strings = StringDictionary()
-    profiles = profile_set(domains, data.draw(st.lists(profiles_over(domains), max_size=8)), strings)
-    events = data.draw(st.lists(events_over(domains), min_size=1, max_size=10))
-    empty = nothing_known(len(domains))
-    keys = build_tree(profiles, empty).keys(columns_of(domains, events, strings), len(events))
-    sample = JointDistribution.of(*keys)
-    totals = {measure: build_tree(profiles, sample, measure=measure).expected.total for measure in ValueOrder}
+    domains = [domain for domain in data.draw(some_domains()) if domain.kind is not Type.STRING] or [DOMAINS[0]]
+    profiles = profile_set(domains, data.draw(st.lists(profiles_over(domains), max_size=8)), StringDictionary())
+    weights = [{v: data.draw(st.integers(1, 9)) / 1.0 for v in (None, *VALUES[d.kind])} for d in domains]
+    events = IndependentDistribution.of(domains, weights)
+    totals = {measure: build_tree(profiles, events, measure=measure).expected.total for measure in ValueOrder}
     assert totals[ValueOrder.CHEAPEST] == pytest.approx(min(totals.values()))
+
+
+def test_a_node_that_few_sampled_events_reach_has_binary_search() -> None:
+    """Of a thousand branches one event of the sample took the first; that says little of the next event."""
+    profiles = ProfileSet.of(DOMAINS[:1], [{"a0": equal(n)} for n in range(1000)])
+    seen = JointDistribution.of(np.zeros((1, 1), np.int64), np.zeros((1, 1), np.bool_))
+    assert build_tree(profiles, seen).branches.is_binary.tolist() == [True]
+    often = JointDistribution.of(np.zeros((1, 1_000_000), np.int64), np.zeros((1, 1_000_000), np.bool_))
+    assert build_tree(profiles, often).branches.is_binary.tolist() == [False]

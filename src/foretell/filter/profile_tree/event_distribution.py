@@ -76,6 +76,11 @@ class JointDistribution:
         return cls(keys, nulls, given / (given.sum() if events else 1.0))
 
     @property
+    def effective_events(self) -> float:
+        """How many events of equal weight say as much as these (Kish)."""
+        return 1.0 / float((self.weights**2).sum()) if len(self.weights) else 0.0
+
+    @property
     def attributes(self) -> tuple[ValueDistribution, ...]:
         """The distribution of each attribute by itself."""
         parts = zip(self.keys, self.nulls, strict=True)

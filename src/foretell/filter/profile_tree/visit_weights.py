@@ -19,11 +19,13 @@ from foretell.records import record
 @record
 class VisitWeights:
     """The probability that an event reaches each node, takes each branch, and falls into the gap that the branch knows.
-    Branches are ascending, as in the structure."""
+    Branches are ascending, as in the structure. `unit` is the weight of one event of the sample, 0 where the
+    probabilities are known."""
 
     node: Floats
     branch: Floats
     gap: Floats
+    unit: float
 
 
 def visit_weights(structure: TreeStructure, distribution: EventDistribution) -> VisitWeights:
@@ -63,7 +65,8 @@ def binary_search(structure: TreeStructure) -> SearchTree:
 def _of_sample(structure: TreeStructure, sample: JointDistribution) -> VisitWeights:
     sums = VisitSums(*(np.zeros(count) for count in (len(structure.level), *[len(structure.low)] * 2)))
     weigh_visits(binary_search(structure), sample.keys, sample.nulls, sample.weights, sums)
-    return VisitWeights(sums.node, sums.branch, sums.gap)
+    unit = 1.0 / sample.effective_events if len(sample.weights) else 0.0
+    return VisitWeights(sums.node, sums.branch, sums.gap, unit)
 
 
 def _of_independent(structure: TreeStructure, distribution: IndependentDistribution) -> VisitWeights:
@@ -84,7 +87,7 @@ def _of_independent(structure: TreeStructure, distribution: IndependentDistribut
         _arrive(node, structure.target[part], branch[part])
         left = np.maximum(node[begin:end] - _sums(branch, structure.start[begin : end + 1]), 0.0)
         _arrive(node, structure.other[begin:end], left)
-    return VisitWeights(node, branch, gap)
+    return VisitWeights(node, branch, gap, unit=0.0)
 
 
 def _arrive(node: Floats, targets: Ints, weights: Floats) -> None:
