@@ -48,6 +48,9 @@ def test_of_a_sample(data: st.DataObject) -> None:
     sample = JointDistribution.of(keys, nulls, weights)
     tree = build_tree(profiles, sample, measure=data.draw(st.sampled_from(ValueOrder)))
     assert_equal(tree.expected, tree.count_operations(keys, nulls), sample.weights)
+    sizes = np.diff(tree.match_keys(keys, nulls).offsets)
+    assert tree.expected.matches == pytest.approx(float(sizes @ sample.weights), abs=1e-12)
+    assert tree.nanoseconds > 0
     other = build_tree(profiles, empty, measure=tree.measure)
     assert_equal(other.expected_under(sample), other.count_operations(keys, nulls), sample.weights)
 
@@ -75,6 +78,8 @@ def test_of_independent_attributes(data: st.DataObject) -> None:
     product = np.array([np.prod([weight for _, weight in combination]) for combination in combinations])
     keys, nulls = tree.keys(columns_of(domains, events, strings), len(events))
     assert_equal(tree.expected, tree.count_operations(keys, nulls), product / product.sum())
+    sizes = np.diff(tree.match_keys(keys, nulls).offsets)
+    assert tree.expected.matches == pytest.approx(float(sizes @ product) / product.sum())
 
 
 @settings(max_examples=60, deadline=None)

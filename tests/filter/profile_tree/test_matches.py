@@ -13,7 +13,7 @@ from foretell.events.types import Type
 from foretell.filter.column import Column, constant, no_nulls
 from foretell.filter.profile_tree.conditions import above, at_least, between, equal, unequal
 from foretell.filter.profile_tree.event_distribution import JointDistribution
-from foretell.filter.profile_tree.profiles import AttributeDomain, AttributeRanges, ProfileSet
+from foretell.filter.profile_tree.profiles import AttributeDomain, AttributeRanges, ProfileSet, profiles_of_boxes
 from foretell.filter.profile_tree.tree import ProfileMatches, build_tree
 from foretell.filter.profile_tree.tree_structure import build_structure
 from foretell.filter.profile_tree.value_order import ValueOrder
@@ -100,6 +100,17 @@ def test_ranges_as_columns() -> None:
     assert (
         matched(columns, [1, 3, 9]) == matched(ProfileSet.of([NUMBER], profiles), [1, 3, 9]) == [[0, 1], [0, 1, 3], [1]]
     )
+
+
+def test_profiles_as_boxes() -> None:
+    domains = [NUMBER, AttributeDomain("y", Type.INT)]
+    boxes = profiles_of_boxes(
+        domains, np.array([0, 1, 1, 3]), np.array([1, 1, 0], np.uint8), np.array([[1, 3], [2, 2], [0, 9]])
+    )
+    profiles = ProfileSet.of(domains, [{"y": between(1, 3)}, {}, {"x": between(0, 9), "y": equal(2)}])
+    both = [build_tree(each, nothing_known(2)) for each in (boxes, profiles)]
+    events = [Column(Type.INT, np.array(values), no_nulls(3)) for values in ([0, 1, 10], [1, 2, 2])]
+    assert [lists_of(tree.match(events, 3)) for tree in both] == [[[0, 1], [0, 1, 2], [0, 1]]] * 2
 
 
 @pytest.mark.parametrize(

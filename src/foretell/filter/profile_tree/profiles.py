@@ -79,6 +79,22 @@ class ProfileSet:
         return cls(tuple(domains), len(profiles), tuple(_attribute_ranges(column) for column in columns))
 
 
+def profiles_of_boxes(domains: Sequence[AttributeDomain], starts: Ints, axis: Ints, bounds: Ints) -> ProfileSet:
+    """Profiles as boxes: of each the axes that it cares about, `axis[starts[p]:starts[p + 1]]`, none of them twice, and
+    in `bounds` the least and the greatest key on each."""
+    count = len(starts) - 1
+    profile = np.repeat(np.arange(count), np.diff(starts))
+    attributes = []
+    for number in range(len(domains)):
+        on_axis = axis == number
+        ranges = np.zeros((count, 2), np.int64)
+        ranges[profile[on_axis]] = bounds[on_axis]
+        cares = np.zeros(count, np.bool_)
+        cares[profile[on_axis]] = True
+        attributes.append(AttributeRanges.of_columns(ranges[:, 0], ranges[:, 1], cares))
+    return ProfileSet(tuple(domains), count, tuple(attributes))
+
+
 #: The closed key ranges of a conjunction, ascending and disjoint.
 _KeyRanges = list[tuple[int, int]]
 

@@ -23,6 +23,12 @@ from foretell.filter.profile_tree.value_order import BranchOrder, ValueOrder, br
 from foretell.filter.profile_tree.visit_weights import visit_weights
 from foretell.records import record
 
+#: Nanoseconds for an event, for a node that it reaches, for a profile that it matches, and for an operation: within the
+#: processor's cache and beyond. Measured with values that are hard to predict; peaked ones take half (docs/results.md).
+_PER_EVENT, _PER_NODE, _PER_MATCH = 5.0, 3.0, 1.0
+_PER_OPERATION, _PER_FAR_OPERATION = 4.0, 8.0
+_CACHE_BYTES = 1_000_000
+
 
 @record
 class ProfileMatches:
@@ -55,6 +61,14 @@ class ProfileTree:
     def nbytes(self) -> int:
         ranges = (self.search.first, self.search.low, self.search.high, self.search.last, self.search.target)
         return self.structure.nbytes + sum(int(array.nbytes) for array in ranges)
+
+    @property
+    def nanoseconds(self) -> float:
+        """About the processor time that an event takes, for a planner that compares the tree with other indexes."""
+        expected = self.expected
+        of_operation = _PER_OPERATION if self.nbytes <= _CACHE_BYTES else _PER_FAR_OPERATION
+        of_path = _PER_NODE * expected.nodes + of_operation * expected.total
+        return _PER_EVENT + of_path + _PER_MATCH * expected.matches
 
     def match(self, columns: Sequence[Column], count: int) -> ProfileMatches:
         """The profiles that each of `count` events matches; a column for each attribute, in the order of the domains.

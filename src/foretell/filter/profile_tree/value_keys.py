@@ -27,8 +27,8 @@ def keys_of(values: NDArray[Any], kind: Type) -> Ints:
     """The keys of values without NULL."""
     if kind is not Type.FLOAT:
         return np.ascontiguousarray(values, np.int64)
-    bits = (np.ascontiguousarray(values, np.float64) + 0.0).view(np.int64)  # -0.0 is 0.0
-    return np.asarray(bits ^ ((bits >> 63) & LAST_KEY), np.int64)  # floats are sign and magnitude
+    bits = np.ascontiguousarray(values, np.float64).view(np.int64)
+    return np.where(bits < 0, LEAST_KEY - bits, bits)  # floats are sign and magnitude; -0.0 is 0.0
 
 
 def key_of(value: bool | int | float, kind: Type) -> int:
@@ -40,7 +40,7 @@ def value_of(key: int, kind: Type) -> int | float:
     """The value of a key."""
     if kind is not Type.FLOAT:
         return key
-    bits = key ^ LAST_KEY if key < 0 else key
+    bits = LEAST_KEY - key if key < 0 else key
     return float(np.array([bits], np.int64).view(np.float64)[0])
 
 

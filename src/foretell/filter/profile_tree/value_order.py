@@ -23,7 +23,7 @@ class ValueOrder(Enum):
     V2 = "profiles (V2)"
     V3 = "events and profiles (V3)"
     BINARY = "binary search"
-    CHEAPEST = "cheapest"
+    CHEAPEST = "fewest operations"
 
 
 @record

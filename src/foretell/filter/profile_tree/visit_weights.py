@@ -27,6 +27,10 @@ class VisitWeights:
     gap: Floats
     unit: float
 
+    def other(self, structure: TreeStructure) -> Floats:
+        """The probability that an event takes the edge (*) of each node: a gap, or NULL."""
+        return np.maximum(self.node - _sums(self.branch, structure.start), 0.0)
+
 
 def visit_weights(structure: TreeStructure, distribution: EventDistribution) -> VisitWeights:
     if isinstance(distribution, JointDistribution):
