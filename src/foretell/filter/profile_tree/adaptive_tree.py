@@ -24,16 +24,17 @@ from foretell.records import record
 
 @record
 class AdaptationSettings:
-    """A tree is rebuilt if an attribute drifts by more than `most_drift` (total variation beyond chance), which is
-    tested after every `check_events`. It replaces the running tree if it is expected to save `least_gain` of the
-    operations, with events that did not take part in choosing it."""
+    """A tree is rebuilt if an attribute drifts by more than `most_drift` (total variation beyond chance). That is
+    tested when the sample is full, and then at intervals that double, at last every `check_events`. The new tree
+    replaces the running one if it is expected to save `least_gain` of the operations, by events that did not take part
+    in choosing it."""
 
     measure: ValueOrder = ValueOrder.CHEAPEST
     most_trees: int = MOST_TREES
     most_members: int = MOST_MEMBERS
     sample_events: int = SAMPLE_EVENTS
     half_life: float = 1_000_000
-    check_events: int = 100_000
+    check_events: int = 500_000
     most_drift: float = 0.1
     least_gain: float = 0.1
 
@@ -72,7 +73,7 @@ class AdaptiveProfileTree:
         self._built_for = self._sample.distribution() if distribution is None else distribution
         self.tree = _best(profiles, self._built_for, self.settings)
         self.checks = self.swaps = 0
-        self._next_check: float = self.settings.check_events
+        self._next_check = min(self.settings.check_events, self.settings.sample_events)
         self._rebuilding: Future[Adaptation] | None = None
 
     def match(self, columns: Sequence[Column], count: int) -> ProfileMatches:
@@ -83,7 +84,7 @@ class AdaptiveProfileTree:
         matches = self.tree.match_keys(keys, nulls)
         self._sample.add(keys, nulls)
         if self._sample.events >= self._next_check:
-            self._next_check = self._sample.events + self.settings.check_events
+            self._next_check = self._sample.events + min(self.settings.check_events, self._sample.events)
             self.check()
         return matches
 

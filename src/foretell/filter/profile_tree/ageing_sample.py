@@ -18,8 +18,12 @@ from foretell.filter.profile_tree.event_distribution import JointDistribution
 #: Enough that the drawn probability of a branch is within 0.01 of the true one.
 SAMPLE_EVENTS = 8192
 
-#: Of larger batches so many events are drawn, and stand for the others: sampling takes about 0.1 ms a batch at most.
-MOST_OF_A_BATCH = 1024
+#: Of larger batches so many events are drawn, and stand for the others.
+MOST_OF_A_BATCH = 256
+
+
+#: So many batches wait at most, whose arrays stay alive.
+_MOST_WAITING = 32
 
 
 class AgeingSample:
@@ -38,12 +42,15 @@ class AgeingSample:
         self._weight: Floats = np.zeros(0)  # by their logarithms to base 2
         self._priority: Floats = np.zeros(0)
         self._dropped = -math.inf
+        self._waiting: list[tuple[Ints, Flags, Floats]] = []
+        self._waiting_events = 0
 
     def __len__(self) -> int:
+        self._merge()
         return len(self._weight)
 
     def add(self, keys: Ints, nulls: Flags) -> None:
-        """Add a batch of events: a row of keys and of NULLs for each attribute."""
+        """Add a batch of events: a row of keys and of NULLs for each attribute, which nobody writes to any more."""
         count = keys.shape[1]
         weight = (self.events + np.arange(count)) / self._half_life
         self.events += count
@@ -51,21 +58,34 @@ class AgeingSample:
             drawn = np.sort(self._chance.integers(0, count, MOST_OF_A_BATCH))
             keys, nulls = keys[:, drawn], nulls[:, drawn]
             weight = weight[drawn] + math.log2(count / MOST_OF_A_BATCH)
-        priority = weight - np.log2(1.0 - self._chance.random(len(weight)))
-        self._keep(
-            np.concatenate([self._keys, keys], axis=1),
-            np.concatenate([self._nulls, nulls], axis=1),
-            np.concatenate([self._weight, weight]),
-            np.concatenate([self._priority, priority]),
-        )
+        self._waiting.append((keys, nulls, weight))
+        self._waiting_events += len(weight)
+        if self._waiting_events >= self._size or len(self._waiting) >= _MOST_WAITING:
+            self._merge()
 
     def distribution(self) -> JointDistribution:
-        return self._part(np.arange(len(self)))
+        self._merge()
+        return self._part(np.arange(len(self._weight)))
 
     def halves(self) -> tuple[JointDistribution, JointDistribution]:
         """Two samples of different events: what is chosen by the first is judged by the second."""
         numbers = self._chance.permutation(len(self))
         return self._part(numbers[::2]), self._part(numbers[1::2])
+
+    def _merge(self) -> None:
+        """Take the batches that wait: many at once, since it takes about 0.5 ms."""
+        if not self._waiting:
+            return
+        keys, nulls, weights = zip(*self._waiting)
+        self._waiting.clear()
+        self._waiting_events = 0
+        weight = np.concatenate(weights)
+        self._keep(
+            np.concatenate([self._keys, *keys], axis=1),
+            np.concatenate([self._nulls, *nulls], axis=1),
+            np.concatenate([self._weight, weight]),
+            np.concatenate([self._priority, weight - np.log2(1.0 - self._chance.random(len(weight)))]),
+        )
 
     def _part(self, rows: Ints) -> JointDistribution:
         weight = np.maximum(self._weight[rows], self._dropped)

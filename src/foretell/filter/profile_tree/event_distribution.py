@@ -7,6 +7,7 @@ A sample also has the conditional distributions P_e(x_j | x_1 … x_{j-1}). Dist
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -80,7 +81,7 @@ class JointDistribution:
         """How many events of equal weight say as much as these (Kish)."""
         return 1.0 / float((self.weights**2).sum()) if len(self.weights) else 0.0
 
-    @property
+    @cached_property
     def attributes(self) -> tuple[ValueDistribution, ...]:
         """The distribution of each attribute by itself."""
         parts = zip(self.keys, self.nulls, strict=True)

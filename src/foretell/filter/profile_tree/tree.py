@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,11 +24,11 @@ from foretell.filter.profile_tree.value_order import BranchOrder, ValueOrder, br
 from foretell.filter.profile_tree.visit_weights import visit_weights
 from foretell.records import record
 
-#: Nanoseconds for an event, for a node that it reaches, for a profile that it matches, and for an operation: within the
-#: processor's cache and beyond. Measured with values that are hard to predict; peaked ones take half (docs/results.md).
+#: Nanoseconds for an event, for a node that it reaches and for a profile that it matches; and for an operation in trees
+#: of at most so many bytes, by the levels of the processor's cache. Measured with values that are hard to predict;
+#: peaked ones take half (docs/results.md).
 _PER_EVENT, _PER_NODE, _PER_MATCH = 5.0, 3.0, 1.0
-_PER_OPERATION, _PER_FAR_OPERATION = 4.0, 8.0
-_CACHE_BYTES = 1_000_000
+_PER_OPERATION = ((1_000_000, 4.0), (32_000_000, 8.0), (math.inf, 25.0))
 
 
 @record
@@ -66,7 +67,7 @@ class ProfileTree:
     def nanoseconds(self) -> float:
         """About the processor time that an event takes, for a planner that compares the tree with other indexes."""
         expected = self.expected
-        of_operation = _PER_OPERATION if self.nbytes <= _CACHE_BYTES else _PER_FAR_OPERATION
+        of_operation = next(nanoseconds for most, nanoseconds in _PER_OPERATION if self.nbytes <= most)
         of_path = _PER_NODE * expected.nodes + of_operation * expected.total
         return _PER_EVENT + of_path + _PER_MATCH * expected.matches
 
