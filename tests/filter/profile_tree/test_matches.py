@@ -61,6 +61,29 @@ def test_matches_are_those_of_naive_evaluation(data: st.DataObject) -> None:
     assert lists_of(found) == [naive_matches(profiles, event) for event in events]
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_many_profiles_over_many_events(seed: int) -> None:
+    """Profiles of ranges with don't-care attributes, some empty, and events with NULLs, evaluated by NumPy."""
+    chance = np.random.default_rng(seed)
+    attributes, count, events = int(chance.integers(1, 5)), int(chance.integers(1, 60)), 3000
+    lows = chance.integers(-20, 20, (attributes, count))
+    highs = lows + chance.integers(-1, 15, (attributes, count))
+    cares = chance.random((attributes, count)) < 0.7
+    keys = np.rint(chance.normal(0, 12, (attributes, events))).astype(np.int64)
+    nulls = chance.random((attributes, events)) < 0.1
+    inside = (lows[:, None] <= keys[:, :, None]) & (keys[:, :, None] <= highs[:, None]) & ~nulls[:, :, None]
+    expected = (inside | ~cares[:, None]).all(axis=0)
+    domains = tuple(AttributeDomain(f"a{number}", Type.INT) for number in range(attributes))
+    ranges = tuple(AttributeRanges.of_columns(*each) for each in zip(lows, highs, cares))
+    sample = JointDistribution.of(keys[:, ::10].copy(), nulls[:, ::10].copy())
+    for measure in ValueOrder:
+        order = chance.permutation(attributes).tolist()
+        found = build_tree(ProfileSet(domains, count, ranges), sample, measure=measure, order=order)
+        matches = found.match_keys(keys, nulls)
+        event = np.repeat(np.arange(events), np.diff(matches.offsets))
+        assert np.array_equal(np.stack([event, matches.profiles], axis=1), np.argwhere(expected))
+
+
 def test_no_profiles_match_nothing() -> None:
     assert matched(ProfileSet.of([NUMBER], []), [1, 2]) == [[], []]
 
@@ -139,6 +162,12 @@ def test_equal_sub_trees_are_shared() -> None:
     assert structure.level.tolist() == [0] + [1] * 11
     only_first = ProfileSet.of(domains, [{"x": equal(n), "y": unequal(1)} for n in (1, 2, 2)] * 2)
     assert len(build_structure(only_first, (0, 1)).level) == 3
+
+
+def test_as_many_sub_ranges_as_ranges_that_overlap() -> None:
+    profiles = [{"x": between(1, 5)}, {"x": between(3, 8)}, {"x": between(1, 2)}]
+    expected = [[], [0, 2], [0, 1], [1], []]
+    assert matched(ProfileSet.of([NUMBER], profiles), [0, 2, 4, 6, 9]) == expected
 
 
 def test_touching_ranges_of_a_profile_are_one_branch() -> None:

@@ -117,6 +117,13 @@ def test_example_7_7_as_printed_is_out_of_reach() -> None:
     assert 0.25 + 2 * 0.05 + 3 * 0.10 + 0.40 * of_v1[0] + THIRD == pytest.approx(1.08, abs=5e-3)
 
 
+def test_the_summary_has_the_figures() -> None:
+    assert tree(ValueOrder.V1, REORDERED).summary == (
+        "profile tree over a2, a1, a3 (V1, events): 7 nodes, 10 branches, 1 kB; "
+        "expected 2.90 operations and 22 ns an event"
+    )
+
+
 @pytest.mark.parametrize(
     ("measure", "order", "levels"),
     [

@@ -128,8 +128,8 @@ def _trees(profiles: ProfileSet, history: JointDistribution) -> Iterator[tuple[s
     for attributes in (AttributeOrder.A1, AttributeOrder.A2):
         order = attribute_order(attributes, profiles, history)
         for values in (ValueOrder.V1, ValueOrder.BINARY, ValueOrder.CHEAPEST):
-            yield f"{attributes.value}, {values.value}", build_tree(profiles, history, measure=values, order=order)
-    yield f"{AttributeOrder.A3.value}, {ValueOrder.CHEAPEST.value}", best_tree(profiles, history)
+            yield f"{attributes.value}; {values.value}", build_tree(profiles, history, measure=values, order=order)
+    yield f"{AttributeOrder.A3.value}; {ValueOrder.CHEAPEST.value}", best_tree(profiles, history)
 
 
 def _matching(tree: ProfileTree, keys: Ints, nulls: Flags) -> tuple[float, int]:

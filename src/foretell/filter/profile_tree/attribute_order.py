@@ -32,9 +32,9 @@ MOST_TREES = 24
 
 class AttributeOrder(Enum):
     NATURAL = "as given"
-    A1 = "zero-subdomains (A1)"
-    A2 = "zero-subdomains and events (A2)"
-    A3 = "trial (A3)"
+    A1 = "A1, zero-subdomains"
+    A2 = "A2, zero-subdomains and events"
+    A3 = "A3, trial"
 
 
 @record

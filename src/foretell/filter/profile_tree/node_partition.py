@@ -34,6 +34,8 @@ class NodePartition:
 
     def members_of_all(self) -> list[Ints]:
         """The profiles of each branch."""
+        if int(self.interest.sum()) == len(self.low):  # no two ranges overlap: each is a branch
+            return [self._with_others(number) for number in np.argsort(self.ranges.low).tolist()]
         first, count = self._branches_of_ranges()
         begins = np.cumsum(count) - count
         branch = np.arange(count.sum()) + np.repeat(first - begins, count)
@@ -43,6 +45,11 @@ class NodePartition:
         if not len(self.others):
             return parts
         return [np.sort(np.concatenate([part, self.others])) for part in parts]
+
+    def _with_others(self, number: int) -> Ints:
+        """The profile of one range, and those that do not care."""
+        profile = self.ranges.profile[number : number + 1]
+        return np.sort(np.concatenate([profile, self.others])) if len(self.others) else profile
 
     def _branches_of_ranges(self) -> tuple[Ints, Ints]:
         """Of each range its first branch and the number of its branches, which follow one another."""
@@ -61,6 +68,8 @@ class CaringRanges:
 
 def partition(profiles: Ints, attribute: AttributeRanges, profile_of_range: Ints) -> NodePartition:
     """The branches for a set of profiles. `profile_of_range` is that of the attribute."""
+    if len(profiles) == 1 and attribute.cares[profiles[0]]:
+        return _of_single(int(profiles[0]), attribute)
     cares: Flags = attribute.cares[profiles]
     numbers = attribute.of(profiles[cares])
     ranges = CaringRanges(profile_of_range[numbers], attribute.low[numbers], attribute.high[numbers])
@@ -75,3 +84,12 @@ def partition(profiles: Ints, attribute: AttributeRanges, profile_of_range: Ints
     return NodePartition(
         low=points[taken], high=high[taken], interest=interest[taken], others=profiles[~cares], ranges=ranges
     )
+
+
+def _of_single(profile: int, attribute: AttributeRanges) -> NodePartition:
+    """The branches for one profile, its ranges: deep in a tree most nodes have no more."""
+    part = slice(int(attribute.start[profile]), int(attribute.start[profile + 1]))
+    low, high = attribute.low[part], attribute.high[part]
+    interest = np.ones(len(low), np.int64)
+    ranges = CaringRanges(np.full(len(low), profile), low, high)
+    return NodePartition(low=low, high=high, interest=interest, others=np.zeros(0, np.int64), ranges=ranges)

@@ -64,6 +64,14 @@ class ProfileTree:
         return self.structure.nbytes + sum(int(array.nbytes) for array in ranges)
 
     @property
+    def summary(self) -> str:
+        """The figures by which a planner chose, for `explain`."""
+        levels = ", ".join(self.domains[attribute].name for attribute in self.structure.order)
+        size = f"{len(self.structure.level):,} nodes, {len(self.structure.low):,} branches, {self.nbytes / 1e3:,.0f} kB"
+        operations = f"{self.expected.total:.2f} operations and {self.nanoseconds:.0f} ns an event"
+        return f"profile tree over {levels} ({self.measure.value}): {size}; expected {operations}"
+
+    @property
     def nanoseconds(self) -> float:
         """About the processor time that an event takes, for a planner that compares the tree with other indexes."""
         expected = self.expected

@@ -20,8 +20,7 @@ from foretell.records import record
 #: The target where no profile can match any more. Other targets: a node by its number, a leaf as LEAVES - its number.
 NO_MATCH, LEAVES = -1, -2
 
-#: The profiles of all branches together. A million take about a second of building and, with shared sub-trees, less
-#: than 100 MB.
+#: The profiles of all branches together: four million take some seconds and 200 MB to build.
 MOST_MEMBERS = 4_000_000
 
 

@@ -19,9 +19,9 @@ class ValueOrder(Enum):
     event more is counted for each branch, so that a node which few events reach has binary search."""
 
     NATURAL = "natural order"
-    V1 = "events (V1)"
-    V2 = "profiles (V2)"
-    V3 = "events and profiles (V3)"
+    V1 = "V1, events"
+    V2 = "V2, profiles"
+    V3 = "V3, events and profiles"
     BINARY = "binary search"
     CHEAPEST = "fewest operations"
 
