@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -63,12 +65,48 @@ def operations(tree: ProfileTree, events: list[Column]) -> int:
     return int((counts.successes + counts.misses).sum())
 
 
+def test_a_tree_follows_values_that_depend_on_one_another() -> None:
+    """Each attribute by itself stays uniform: only the cost shows that something has changed."""
+    chance = np.random.default_rng(6)
+    pairs = [{"x": equal(x), "y": equal(y)} for x in range(20) for y in range(20)]
+    tree = AdaptiveProfileTree(
+        ProfileSet.of(DOMAINS, pairs), settings=replace(QUICK, check_events=2000, most_drift=0.15)
+    )
+    swaps = []
+    for mirrored in (False, True):
+        for _ in range(40):
+            x = chance.integers(0, 20, 500)
+            tree.match(columns(x, 19 - x if mirrored else x), 500)
+        swaps.append(tree.swaps)
+        assert tree.drift() < 0.15
+        assert tree.tree.expected_under(tree.sampled()).successes[1] < 2.0  # binary search takes 3.7
+    assert swaps[1] > swaps[0] > 0
+
+
 def test_events_that_stay_the_same_rebuild_nothing() -> None:
     chance = np.random.default_rng(2)
     tree = AdaptiveProfileTree(PROFILES, settings=QUICK)
     for _ in range(100):
         tree.match(columns(peaked(chance, 3), peaked(chance, 5)), 500)
     assert (tree.checks, tree.swaps) == (50, 1)
+
+
+def test_events_that_cost_nothing_at_first() -> None:
+    """A tree for NULLs alone expects no operations; any operation is more than expected."""
+    nulls = JointDistribution.of(np.zeros((2, 10), np.int64), np.ones((2, 10), np.bool_))
+    tree = AdaptiveProfileTree(PROFILES, nulls, settings=QUICK)
+    assert (tree.tree.expected.total, tree.cost()) == (0, 1)
+    tree.match(columns(np.array([3]), np.array([3])), 1)
+    assert tree.cost() == math.inf
+
+
+def test_batches_without_events() -> None:
+    tree = AdaptiveProfileTree(PROFILES, settings=replace(QUICK, check_events=1))
+    nothing = np.zeros(0, np.int64)
+    for _ in range(3):
+        assert tree.match(columns(nothing, nothing), 0).offsets.tolist() == [0]
+    assert tree.match(columns(np.array([3]), np.array([3])), 1).profiles.tolist() == [3]
+    assert tree.match(columns(nothing, nothing), 0).offsets.tolist() == [0]
 
 
 class Deferred(Executor):

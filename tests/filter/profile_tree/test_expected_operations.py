@@ -13,7 +13,7 @@ from foretell.events.types import Type
 from foretell.filter.profile_tree.conditions import equal
 from foretell.filter.profile_tree.event_distribution import IndependentDistribution, JointDistribution
 from foretell.filter.profile_tree.expected_operations import ExpectedOperations
-from foretell.filter.profile_tree.profiles import ProfileSet
+from foretell.filter.profile_tree.profiles import AttributeDomain, ProfileSet
 from foretell.filter.profile_tree.tree import OperationCounts, build_tree
 from foretell.filter.profile_tree.value_order import ValueOrder
 from foretell.filter.string_dictionary import StringDictionary
@@ -91,6 +91,19 @@ def test_cheapest_is_not_dearer_than_any_other_order(data: st.DataObject) -> Non
     events = IndependentDistribution.of(domains, weights)
     totals = {measure: build_tree(profiles, events, measure=measure).expected.total for measure in ValueOrder}
     assert totals[ValueOrder.CHEAPEST] == pytest.approx(min(totals.values()))
+
+
+def test_a_sample_orders_values_by_what_the_other_attributes_are() -> None:
+    """Where `x` is 1, `y` mostly is 1 too; taken as independent each of its values is as likely as the other."""
+    domains = [AttributeDomain(name, Type.INT) for name in "xy"]
+    profiles = ProfileSet.of(domains, [{"x": equal(x), "y": equal(y)} for x in (1, 2) for y in (1, 2)])
+    keys = np.array([[1, 1, 1, 1, 2, 2, 2, 2], [1, 1, 1, 2, 2, 2, 2, 1]])
+    sample = JointDistribution.of(keys, np.zeros(keys.shape, np.bool_))
+    dependent = build_tree(profiles, sample, measure=ValueOrder.V1)
+    independent = build_tree(profiles, IndependentDistribution(sample.attributes), measure=ValueOrder.V1)
+    assert dependent.expected.successes.tolist() == [1.5, 1.25]
+    assert independent.expected.successes.tolist() == [1.5, 1.5]
+    assert independent.expected_under(sample).successes.tolist() == [1.5, 1.5]
 
 
 def test_a_node_that_few_sampled_events_reach_has_binary_search() -> None:

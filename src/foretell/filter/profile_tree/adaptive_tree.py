@@ -5,6 +5,7 @@ Which tree runs changes only how long matching takes, never what matches. So the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from concurrent.futures import Executor, Future
 from contextlib import suppress
@@ -24,10 +25,11 @@ from foretell.records import record
 
 @record
 class AdaptationSettings:
-    """A tree is rebuilt if an attribute drifts by more than `most_drift` (total variation beyond chance). That is
-    tested when the sample is full, and then at intervals that double, at last every `check_events`. The new tree
-    replaces the running one if it is expected to save `least_gain` of the operations, by events that did not take part
-    in choosing it."""
+    """A tree is rebuilt if an attribute drifts by more than `most_drift` (total variation beyond chance), or if the
+    tree takes `most_cost` times the operations that were expected: then values that depend on one another have changed.
+    That is tested when the sample is full, and then at intervals that double, at last every `check_events`. The new
+    tree replaces the running one if it is expected to save `least_gain` of the operations, by events that did not take
+    part in choosing it."""
 
     measure: ValueOrder = ValueOrder.CHEAPEST
     most_trees: int = MOST_TREES
@@ -36,6 +38,7 @@ class AdaptationSettings:
     half_life: float = 1_000_000
     check_events: int = 500_000
     most_drift: float = 0.1
+    most_cost: float = 1.25
     least_gain: float = 0.1
 
 
@@ -72,6 +75,7 @@ class AdaptiveProfileTree:
         )
         self._built_for = self._sample.distribution() if distribution is None else distribution
         self.tree = _best(profiles, self._built_for, self.settings)
+        self._expected = self.tree.expected.total
         self.checks = self.swaps = 0
         self._next_check = min(self.settings.check_events, self.settings.sample_events)
         self._rebuilding: Future[Adaptation] | None = None
@@ -88,14 +92,28 @@ class AdaptiveProfileTree:
             self.check()
         return matches
 
+    def sampled(self) -> JointDistribution:
+        """The distribution of the events so far, in which old ones have lost weight."""
+        return self._sample.distribution()
+
     def drift(self) -> float:
         """How far the sampled events are from those that the running tree was built for: 0 to 1."""
-        return drift(self._profiles, self._built_for, self._sample.distribution())
+        return drift(self._profiles, self._built_for, self.sampled())
+
+    def cost(self) -> float:
+        """The operations that the running tree takes for the sampled events, by those that were expected."""
+        present = self.tree.expected_under(self.sampled()).total
+        if self._expected:
+            return present / self._expected
+        return math.inf if present else 1.0
+
+    def _has_drifted(self) -> bool:
+        return self.drift() > self.settings.most_drift or self.cost() > self.settings.most_cost
 
     def check(self) -> None:
         """Start a rebuild if the events have drifted and none is under way."""
         self.checks += 1
-        if self._rebuilding is not None or self.drift() <= self.settings.most_drift:
+        if self._rebuilding is not None or not self._has_drifted():
             return
         build_for, judge_by = self._sample.halves()
         if self._executor is None:
@@ -113,8 +131,9 @@ class AdaptiveProfileTree:
 
     def _swap(self, adaptation: Adaptation) -> None:
         # The running tree may still be the best for what the events are now: then that is what it is compared with.
-        self._built_for = adaptation.built_for
+        self._built_for, self._expected = adaptation.built_for, adaptation.running
         if adaptation.gains(self.settings.least_gain):
+            self._expected = adaptation.rebuilt
             self.tree = adaptation.tree
             self.swaps += 1
 
