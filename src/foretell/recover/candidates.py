@@ -24,6 +24,7 @@ from foretell.records import record
 from foretell.recover.completions import Completions
 from foretell.recover.gap_learner import ModelVersions
 from foretell.recover.gap_scores import GapScores
+from foretell.recover.gap_tables import ModelTables
 from foretell.recover.hidden_patterns import HiddenPattern, Role, Variant, narrowed
 
 
@@ -59,13 +60,20 @@ class CandidateMatches:
 class VariantMatches:
     """The matches of the hidden patterns of a variant."""
 
-    def __init__(self, subscription: CheckedSubscription, variant: Variant, *, narrows: bool = True) -> None:
-        self._scores, self._model = GapScores(variant.scorer, variant.present), variant.scorer.model
-        self.variant = narrowed(variant, self._scores.longest) if narrows else variant
+    def __init__(
+        self, subscription: CheckedSubscription, variant: Variant, tables: ModelTables, *, narrows: bool = True
+    ) -> None:
+        self._whole, self._narrows = variant, narrows
+        self._tables, self._model = tables, variant.scorer.model
+        self._scores = GapScores(variant.scorer, variant.present, tables.of(self._model))
         self.subscription = subscription
         self.schema = result_schema(subscription)
         self.steps = np.array([subscription.positive.index(step) for step in variant.present], np.int64)
         self._unit = variant.scorer.unit
+
+    @cached_property
+    def variant(self) -> Variant:
+        return narrowed(self._whole, self._scores.longest) if self._narrows else self._whole
 
     @cached_property
     def best(self) -> float:
@@ -75,7 +83,8 @@ class VariantMatches:
     @property
     def runs(self) -> Decision[bool]:
         """Whether a match may be probable enough."""
-        return runs_without(self.best, self.variant.scorer.losing.above)
+        above = self._whole.scorer.losing.above
+        return runs_without(self.best if above > 0 else 1.0, above)
 
     @property
     def can_be_withdrawn(self) -> bool:
@@ -105,7 +114,7 @@ class VariantMatches:
         """The scores of the model as it is at some place of the stream."""
         if model is not self._model:
             scorer = replace(self.variant.scorer, model=model)
-            self._scores, self._model = GapScores(scorer, self.variant.present), model
+            self._scores, self._model = GapScores(scorer, self.variant.present, self._tables.of(model)), model
         return self._scores
 
     def telling(self, pattern: HiddenPattern, results: ResultBatch, versions: ModelVersions | None) -> CandidateMatches:

@@ -19,18 +19,16 @@ from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.result_stage import ReportedEstimate, ResultStage
 from foretell.plan.match_plan import InputPlan
+from foretell.plan.strategy import MOST_PATTERNS
 from foretell.recover.candidates import VariantMatches
 from foretell.recover.gap_learner import GapLearner, ModelVersions, learnable, recorded_steps
+from foretell.recover.gap_tables import ModelTables
 from foretell.recover.hidden_patterns import HiddenPattern, Role, all_lost_sets, variant_of
 from foretell.recover.late_revisions import LateRevisions, may_be_revised, reported_estimates
 from foretell.recover.row_estimates import FoundMatches, RowEstimates
 from foretell.recover.selected_estimates import SelectedEstimates
 from foretell.recover.standing_estimates import StandingEstimates
 from foretell.storage.recorded_values import require
-
-#: More patterns would take long to plan and to run.
-MOST_PATTERNS = 1_000
-
 
 class EstimateStage(ResultStage):
     """The estimates of one statement with LOSING, from the results of `statements`, its hidden patterns. Those of each
@@ -44,32 +42,36 @@ class EstimateStage(ResultStage):
         *,
         instants: bool = True,
         live: bool = False,
+        most_patterns: int = MOST_PATTERNS,
     ) -> None:
         """A snapshot has `recorded` the sets of lost steps that run, else all run that may reach the threshold; and the
         gaps whose counts are learned. With `instants` no event lasts: windows go by the times between events alone.
-        A run is `live` where estimates may be confirmed."""
+        A run is `live` where estimates may be confirmed. `most_patterns` is `Limits.patterns`."""
         check_delays(subscription, model)
         self.subscription = subscription
         lost = None if recorded is None else [frozenset(map(str, steps)) for steps in recorded["lost"]]
         gaps = learnable(subscription, model) if recorded is None else recorded_steps(recorded.get("gaps", ()))
         self._learner = GapLearner(subscription, model, gaps) if gaps else None
+        self.tables = ModelTables(subscription)
         #: The variants that run, and those that cannot reach the threshold. What is learned may change that.
         self.running: list[VariantMatches] = []
         self.pruned: list[VariantMatches] = []
+        patterns = 0
         for steps in all_lost_sets(subscription) if lost is None else lost:
-            variant = VariantMatches(
-                subscription, variant_of(subscription, steps, model), narrows=instants and not gaps
-            )
+            of_set = variant_of(subscription, steps, model)
+            variant = VariantMatches(subscription, of_set, self.tables, narrows=instants and not gaps)
             if lost is None and steps and not gaps and not variant.runs.value:
                 self.pruned.append(variant)
-            else:
-                self.running.append(variant)
+                continue
+            self.running.append(variant)
+            patterns += len(of_set.patterns)
+            if patterns > most_patterns:
+                raise self._too_many(most_patterns)
         self._patterns = {
             pattern.statement.name: (number, pattern)
             for number, variant in enumerate(self.running)
             for pattern in variant.variant.patterns
         }
-        self._refuse_many()
         learning = () if self._learner is None else self._learner.statements
         self.statements = [*(pattern.statement for _, pattern in self._patterns.values()), *learning]
         self.patterns: Sequence[str] = tuple(statement.name for statement in self.statements)
@@ -77,13 +79,12 @@ class EstimateStage(ResultStage):
         self._live = live
         self._late = LateRevisions(self.running)
 
-    def _refuse_many(self) -> None:
-        if len(self._patterns) > MOST_PATTERNS:
-            losable = [step for step, loss in self.subscription.loss.items() if loss > 0]
-            message = f"subscription '{self.subscription.name}': LOSING of {len(losable)} steps needs "
-            message += f"{len(self._patterns):,} patterns, more than {MOST_PATTERNS:,}"
-            hint = f"name those most often lost: LOSING 0.05 OF {losable[0]}, {losable[1]}; or raise ABOVE"
-            raise InputError("losing-many", message, hint=hint)
+    def _too_many(self, most: int) -> InputError:
+        losable = [step for step, loss in self.subscription.loss.items() if loss > 0]
+        message = f"subscription '{self.subscription.name}': LOSING of {len(losable)} steps needs more than "
+        message += f"{most:,} patterns, one or more for each set of lost steps"
+        hint = f"name those most often lost: LOSING 0.05 OF {', '.join(losable[:2])}; or raise ABOVE or Limits.patterns"
+        return InputError("losing-many", message, hint=hint)
 
     @property
     def lost(self) -> list[list[str]]:

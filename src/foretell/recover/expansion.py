@@ -18,6 +18,7 @@ def expanded(
     names: Collection[str],
     *,
     live: bool,
+    most_patterns: int,
 ) -> tuple[tuple[CheckedStatement, ...], dict[str, ResultStage]]:
     """`recorded` are the states of stages in a snapshot; `names` are those of all statements, whose results last.
     In a `live` run estimates may be confirmed."""
@@ -27,7 +28,14 @@ def expanded(
         if isinstance(statement, CheckedSubscription) and statement.tree.losing is not None:
             instants = not any(str(stream) in names for stream in statement.tree.streams)
             state = recorded.get(statement.name)
-            stage = EstimateStage(statement, delays(statement.name), state, instants=instants, live=live)
+            stage = EstimateStage(
+                statement,
+                delays(statement.name),
+                state,
+                instants=instants,
+                live=live,
+                most_patterns=most_patterns,
+            )
             stages[statement.name] = stage
             expansion += stage.statements
         else:

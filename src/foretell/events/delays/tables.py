@@ -15,6 +15,9 @@ MOST_INTERVALS = 8192
 #: A narrower interval is not halved.
 NARROWEST = 1e-9
 
+#: Values are near relative to their size from here on: logarithms of what no float can hold.
+_LARGE = 700.0
+
 #: A table begins with so many intervals where nothing else is said.
 _FIRST_INTERVALS = 64
 
@@ -76,7 +79,8 @@ class _Table:
         return self._add(marks[wrong], np.ones(int(wrong.sum()), np.bool_), found[wrong])
 
     def _wrong(self, at: Floats, found: Floats) -> Flags:
-        wrong = np.abs(self._curve(self.at, self.values)(at) - found) > self._tolerance
+        near = self._tolerance * np.maximum(1.0, np.abs(found) / _LARGE)
+        wrong = np.abs(self._curve(self.at, self.values)(at) - found) > near
         return np.asarray(wrong.reshape(len(at), -1).any(axis=1))
 
     def _add(self, at: Floats, wrong: Flags, found: Floats) -> Flags:
