@@ -30,6 +30,7 @@ from foretell.recover.selected_estimates import SelectedEstimates
 from foretell.recover.standing_estimates import StandingEstimates
 from foretell.storage.recorded_values import require
 
+
 class EstimateStage(ResultStage):
     """The estimates of one statement with LOSING, from the results of `statements`, its hidden patterns. Those of each
     row of its table are apart."""

@@ -151,9 +151,7 @@ class GapDetails:
         self.outline, self._exact, self._width = known, exact, len(known.lost)
         shape = (1 + 2 * self._width,)
         marks, smooth = _marks(*gaps), _is_smooth(*gaps)
-        self._rows = LengthTable(
-            self._row, _TIME_TOLERANCE, marks, most=gaps[0].length, is_smooth=smooth, shape=shape
-        )
+        self._rows = LengthTable(self._row, _TIME_TOLERANCE, marks, most=gaps[0].length, is_smooth=smooth, shape=shape)
 
     def estimates(self, score: LengthTable, lengths: Floats) -> GapEstimate:
         rows = self._rows(lengths)

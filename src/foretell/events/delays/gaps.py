@@ -54,7 +54,7 @@ class HiddenSteps:
     @cached_property
     def arrivals(self) -> list[Density | None]:
         """By place, when a hidden step happened, by any way; None of the origin and of one that cannot be lost."""
-        found = [None] if self.prefix is None else list(self.prefix.arrivals)
+        found: list[Density | None] = [None] if self.prefix is None else list(self.prefix.arrivals)
         for place, step in enumerate(self.steps[len(found) - 1 :], len(found)):
             if step.loss == 0:
                 found.append(None)
