@@ -116,7 +116,8 @@ def _limits_text(limits: Limits) -> str:
             "  beyond them a statement stops in the lane; with then=drop it loses its oldest partial matches "
             "(Limits.then)",
             f"  a pattern: {limits.edges:,} edges, and two for each of its steps (Limits.edges)",
-            f"  a statement with LOSING: {limits.patterns:,} patterns (Limits.patterns)",
+            f"  a statement with LOSING: {limits.patterns:,} patterns (Limits.patterns), "
+            f"{limits.tables:,} tables of delays (Limits.tables)",
         )
     )
 
@@ -151,7 +152,7 @@ def _with_losses(
     model = None if delays is None else delays.get(statement.name) or DelayModel()
     if isinstance(statement.tree.within, tree.Span):  # a window with a unit is one of TIMESTAMPs, declared or not
         statement = replace(statement, time=Type.TIMESTAMP)
-    automaton = loss_automaton(statement, model, limits.patterns)
+    automaton = loss_automaton(statement, model, limits.losing)
     match form:
         case "json":
             return json.dumps({**json.loads(text), "losing": automaton.as_dict()})

@@ -121,8 +121,8 @@ def _with_hidden(
         from foretell.recover.expansion import expanded  # loads SciPy, which takes a while
 
         names = {*others, *(statement.name for statement in statements)}
-        most = (limits or Limits()).patterns
-        statements, stages = expanded(statements, delays, recorded or {}, names, live=live, most_patterns=most)
+        most = (limits or Limits()).losing
+        statements, stages = expanded(statements, delays, recorded or {}, names, most, live=live)
     if any(isinstance(s, CheckedCorrelator) for s in statements):
         from foretell.correlate.token_stage import with_tokens  # loads kernels that few need
 

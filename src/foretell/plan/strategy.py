@@ -259,9 +259,6 @@ def _absence_hindrances(conditions: SequenceConditions) -> Iterator[str]:
 # ── lost events ──
 
 
-#: A statement with LOSING that needs more patterns, unless `Limits.patterns` says otherwise, is refused.
-MOST_PATTERNS = 300
-
 #: What cannot reach so much of the threshold is left out: between points that were computed there may be more.
 CERTAINLY_LESS = 0.9
 

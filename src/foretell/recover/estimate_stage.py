@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from foretell.arrays import Ints
-from foretell.errors import InputError
 from foretell.events.delays.delay_model import DelayModel, gaps_document
 from foretell.events.types import Scalar
 from foretell.language import tree
@@ -18,16 +17,17 @@ from foretell.machine.input.revisions import LateInput
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.result_stage import ReportedEstimate, ResultStage
+from foretell.plan.losing_size import LosingLimits
 from foretell.plan.match_plan import InputPlan
-from foretell.plan.strategy import MOST_PATTERNS
 from foretell.recover.candidates import VariantMatches
 from foretell.recover.gap_learner import GapLearner, ModelVersions, learnable, recorded_steps
 from foretell.recover.gap_tables import ModelTables
-from foretell.recover.hidden_patterns import HiddenPattern, Role, all_lost_sets, variant_of
+from foretell.recover.hidden_patterns import HiddenPattern, Role, all_lost_sets
 from foretell.recover.late_revisions import LateRevisions, may_be_revised, reported_estimates
 from foretell.recover.row_estimates import FoundMatches, RowEstimates
 from foretell.recover.selected_estimates import SelectedEstimates
 from foretell.recover.standing_estimates import StandingEstimates
+from foretell.recover.statement_size import check_tables, pattern_count, too_many_patterns
 from foretell.storage.recorded_values import require
 
 
@@ -41,13 +41,15 @@ class EstimateStage(ResultStage):
         model: DelayModel,
         recorded: Mapping[str, Any] | None = None,
         *,
+        most: LosingLimits | None = None,
         instants: bool = True,
         live: bool = False,
-        most_patterns: int = MOST_PATTERNS,
     ) -> None:
         """A snapshot has `recorded` the sets of lost steps that run, else all run that may reach the threshold; and the
         gaps whose counts are learned. With `instants` no event lasts: windows go by the times between events alone.
-        A run is `live` where estimates may be confirmed. `most_patterns` is `Limits.patterns`."""
+        A run is `live` where estimates may be confirmed."""
+        most = most or LosingLimits()
+        check_tables(subscription, model, most.tables)
         check_delays(subscription, model)
         self.subscription = subscription
         lost = None if recorded is None else [frozenset(map(str, steps)) for steps in recorded["lost"]]
@@ -57,40 +59,35 @@ class EstimateStage(ResultStage):
         #: The variants that run, and those that cannot reach the threshold. What is learned may change that.
         self.running: list[VariantMatches] = []
         self.pruned: list[VariantMatches] = []
-        patterns = 0
+        left = most.patterns - len(self._learning_statements)
         for steps in all_lost_sets(subscription) if lost is None else lost:
-            of_set = variant_of(subscription, steps, model)
-            variant = VariantMatches(subscription, of_set, self.tables, narrows=instants and not gaps)
+            variant = VariantMatches(subscription, steps, model, self.tables, narrows=instants and not gaps)
             if lost is None and steps and not gaps and not variant.runs.value:
                 self.pruned.append(variant)
                 continue
             self.running.append(variant)
-            patterns += len(of_set.patterns)
-            if patterns > most_patterns:
-                raise self._too_many(most_patterns)
+            left -= pattern_count(subscription, steps)
+            if left < 0:
+                raise too_many_patterns(subscription, most.patterns)
         self._patterns = {
             pattern.statement.name: (number, pattern)
             for number, variant in enumerate(self.running)
             for pattern in variant.variant.patterns
         }
-        learning = () if self._learner is None else self._learner.statements
-        self.statements = [*(pattern.statement for _, pattern in self._patterns.values()), *learning]
+        self.statements = [*(pattern.statement for _, pattern in self._patterns.values()), *self._learning_statements]
         self.patterns: Sequence[str] = tuple(statement.name for statement in self.statements)
         self._rows: dict[Scalar, RowEstimates] = {}
         self._live = live
         self._late = LateRevisions(self.running)
 
-    def _too_many(self, most: int) -> InputError:
-        losable = [step for step, loss in self.subscription.loss.items() if loss > 0]
-        message = f"subscription '{self.subscription.name}': LOSING of {len(losable)} steps needs more than "
-        message += f"{most:,} patterns, one or more for each set of lost steps"
-        hint = f"name those most often lost: LOSING 0.05 OF {', '.join(losable[:2])}; or raise ABOVE or Limits.patterns"
-        return InputError("losing-many", message, hint=hint)
+    @property
+    def _learning_statements(self) -> tuple[CheckedSubscription, ...]:
+        return () if self._learner is None else self._learner.statements
 
     @property
     def lost(self) -> list[list[str]]:
         """The sets of lost steps that run."""
-        return [sorted(variant.variant.scorer.lost) for variant in self.running]
+        return [sorted(variant.scorer.lost) for variant in self.running]
 
     @property
     def nbytes(self) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 from foretell.events.delays.delay_model import DelayModel
 from foretell.language.checked import CheckedStatement, CheckedSubscription
 from foretell.machine.result_stage import ResultStage
+from foretell.plan.losing_size import LosingLimits
 from foretell.recover.estimate_stage import EstimateStage
 
 
@@ -16,9 +17,9 @@ def expanded(
     delays: Callable[[str], DelayModel],
     recorded: Mapping[str, Mapping[str, Any]],
     names: Collection[str],
+    most: LosingLimits,
     *,
     live: bool,
-    most_patterns: int,
 ) -> tuple[tuple[CheckedStatement, ...], dict[str, ResultStage]]:
     """`recorded` are the states of stages in a snapshot; `names` are those of all statements, whose results last.
     In a `live` run estimates may be confirmed."""
@@ -28,14 +29,7 @@ def expanded(
         if isinstance(statement, CheckedSubscription) and statement.tree.losing is not None:
             instants = not any(str(stream) in names for stream in statement.tree.streams)
             state = recorded.get(statement.name)
-            stage = EstimateStage(
-                statement,
-                delays(statement.name),
-                state,
-                instants=instants,
-                live=live,
-                most_patterns=most_patterns,
-            )
+            stage = EstimateStage(statement, delays(statement.name), state, most=most, instants=instants, live=live)
             stages[statement.name] = stage
             expansion += stage.statements
         else:

@@ -16,7 +16,8 @@ from foretell.events.delays.pattern_gaps import Gap, PatternPlace, gaps_of
 from foretell.events.types import Type
 from foretell.language.checked import CheckedSubscription
 from foretell.language.reduced_patterns import places
-from foretell.plan.strategy import MOST_PATTERNS, runs_without
+from foretell.plan.losing_size import LosingLimits
+from foretell.plan.strategy import runs_without
 from foretell.recover.candidate_table import CandidateTable
 from foretell.recover.candidates import VariantMatches
 from foretell.recover.estimate_stage import EstimateStage
@@ -67,10 +68,10 @@ class LossAutomaton:
 
 
 def loss_automaton(
-    subscription: CheckedSubscription, model: DelayModel | None, most_patterns: int = MOST_PATTERNS
+    subscription: CheckedSubscription, model: DelayModel | None, most: LosingLimits | None = None
 ) -> LossAutomaton:
-    """Raises InputError for a model that lacks a delay. `most_patterns` is `Limits.patterns`."""
-    stage = None if model is None else EstimateStage(subscription, model, most_patterns=most_patterns)
+    """Raises InputError for a model that lacks a delay."""
+    stage = None if model is None else EstimateStage(subscription, model, most=most)
     within, tables = subscription.within, None if stage is None or model is None else stage.tables.of(model)
     return LossAutomaton(
         tuple(_edges(subscription, tables)),
@@ -145,14 +146,12 @@ def _patterns(stage: EstimateStage) -> Iterator[LossPatterns]:
 
 
 def _of_variant(variant: VariantMatches, pruned: str | None) -> LossPatterns:
-    scorer, patterns = variant.variant.scorer, variant.variant.patterns
-    return LossPatterns(
-        tuple(step for step in variant.subscription.positive if step in scorer.lost),
-        variant.best,
-        pruned,
-        () if pruned else tuple(pattern.statement.within for pattern in patterns),
-        _candidate_bytes(len(variant.variant.present)) if variant.can_be_withdrawn else 0,
-    )
+    lost = tuple(step for step in variant.subscription.positive if step in variant.scorer.lost)
+    if pruned:
+        return LossPatterns(lost, variant.best, pruned, (), 0)
+    windows = tuple(pattern.statement.within for pattern in variant.variant.patterns)
+    kept = _candidate_bytes(len(variant.present)) if variant.can_be_withdrawn else 0
+    return LossPatterns(lost, variant.best, None, windows, kept)
 
 
 @cache

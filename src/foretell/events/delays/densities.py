@@ -131,9 +131,9 @@ def convolution(first: Density, second: Density, until: float) -> Density:
     if until <= 0:
         return Density(lambda t: np.full_like(t, -np.inf), first.landmarks, atoms)
     sums = np.add.outer(first.landmarks[:: max(1, len(first.landmarks) // 12)], second.landmarks[::4]).ravel()
-    marks = np.unique(
-        np.concatenate([[until], first.landmarks, second.landmarks, sums, until * 0.5 ** np.arange(1, 30)])
-    )
+    kinks = _few(np.add.outer((0.0, *first.kinks), (0.0, *second.kinks)).ravel())
+    halves = until * 0.5 ** np.arange(1, 30)
+    marks = np.unique(np.concatenate([[until], first.landmarks, second.landmarks, sums, kinks[1:], halves]))
     marks = marks[(marks > 0) & (marks <= until)]
     logs = np.log(np.concatenate([[marks[0] / 2], marks]))
     logs = logs[np.append(True, np.diff(logs) > 0)]
@@ -150,7 +150,6 @@ def convolution(first: Density, second: Density, until: float) -> Density:
         return np.where((t > 0) & (found > _NOTHING / 2), found, -np.inf)
 
     # Panels are halved where the density changes more between landmarks.
-    kinks = _few(np.add.outer((0.0, *first.kinks), (0.0, *second.kinks)).ravel())
     landmarks = np.union1d(_few(marks), kinks)
     return Density(log_density, landmarks, atoms, tuple(kinks[1:].tolist()))
 

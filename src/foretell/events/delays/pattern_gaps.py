@@ -90,6 +90,13 @@ class Gap:
             sums.append(_spread(np.concatenate([nothing[:0], *ways])))
         return np.concatenate([nothing[:0], *sums[1:]])
 
+    @property
+    def delays(self) -> Iterator[DelayDistribution]:
+        """Those that the model knows from each of its steps to each later one."""
+        names = [self.origin, *(p.name for p in self.hidden), *([] if self.end is None else [self.end])]
+        known = (self._delay(start, end) for start, end in combinations(names, 2))
+        return (delay for delay in known if delay is not None)
+
     def reaching(self, lengths: Floats) -> Gap:
         """The gap, at least as long as the longest of these lengths: so one table of convolutions serves many."""
         longest = float(lengths.max(initial=0.0))
