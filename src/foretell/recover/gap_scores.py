@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.arrays import Flags, Floats
+from foretell.events.delays.pattern_gaps import Gap
 from foretell.events.detail_columns import DetailColumns, joined
 from foretell.language.estimate_scorer import ROUNDING, EstimateScorer
 from foretell.plan.strategy import CERTAINLY_LESS
@@ -24,11 +25,11 @@ class GapScores:
     """The probabilities of the matches of a variant, with `times` of its steps present as columns."""
 
     def __init__(self, scorer: EstimateScorer, present: tuple[str, ...], tables: GapTables) -> None:
-        self._scorer, self._present = scorer, present
+        self._scorer, self._present, self._tables = scorer, present, tables
         (before, after), between = scorer.gaps({step: float(n) for n, step in enumerate(present)}, len(present) - 1.0)
         within = scorer.subscription.within
-        longest = math.inf if within is None else within / scorer.unit  # the tables of one length serve all
-        before, after, *between = (replace(gap, length=longest) for gap in (before, after, *between))
+        self._longest = math.inf if within is None else within / scorer.unit  # the tables of one length serve all
+        before, after, *between = (replace(gap, length=self._longest) for gap in (before, after, *between))
         # The bounds of lost steps are other ones in each match.
         self._depends_on_length = not scorer.bounds
         self._edges = tables.edges(before, after)
@@ -68,7 +69,8 @@ class GapScores:
         return DetailColumns.of(scorer.losing.score, scorer.subscription.positive, estimates, columns, scorer.unit)
 
     def _detail(self, ends: Sequence[int | float]) -> DetailColumns:
-        return self._scorer.detail(dict(zip(self._present, ends, strict=True)), ends[-1] - ends[0])
+        edges, between = self._bounded_gaps([end / self._scorer.unit for end in ends])
+        return self._scorer.detailed_gaps(edges, between, dict(zip(self._present, ends, strict=True)))
 
     @property
     def best(self) -> float:
@@ -104,5 +106,11 @@ class GapScores:
         return (math.inf if within is None else within / self._scorer.unit) - (times[:, -1] - times[:, 0])
 
     def _exact(self, times: Floats) -> float:
-        by_step = dict(zip(self._present, times.tolist(), strict=True))
-        return self._scorer.scored(by_step, float(times[-1] - times[0]))[0]
+        return self._scorer.scored_gaps(*self._bounded_gaps(times.tolist()))[0]
+
+    def _bounded_gaps(self, times: Sequence[float]) -> tuple[tuple[Gap, Gap], list[Gap]]:
+        """The gaps of one match, whose lost steps have bounds of its own. When steps happened unseen does not depend on
+        these."""
+        edges, between = self._scorer.gaps(dict(zip(self._present, times, strict=True)), times[-1] - times[0])
+        before, after, *others = (self._tables.bounded(gap, self._longest) for gap in (*edges, *between))
+        return (before, after), others

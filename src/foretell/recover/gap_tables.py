@@ -23,7 +23,7 @@ from foretell.events.delays.gap_estimates import (
     estimate_between,
     outline,
 )
-from foretell.events.delays.pattern_gaps import Gap, PatternPlace, edge_probability, gap_probability
+from foretell.events.delays.pattern_gaps import UNBOUNDED, Gap, PatternPlace, edge_probability, gap_probability
 from foretell.events.delays.scores import Score
 from foretell.language.checked import CheckedSubscription
 from foretell.recover.length_tables import LengthTable
@@ -92,6 +92,11 @@ class GapTables:
     def details_at_edges(self, before: Gap, after: Gap) -> GapDetails | None:
         before, after = self._shared(before), self._shared(after)
         return self._details("details at edges", partial(estimate_at_edges, before, after, self._score), before, after)
+
+    def bounded(self, gap: Gap, longest: float) -> Gap:
+        """A gap whose lost steps have bounds, with what it shares with all others of its places."""
+        free = tuple(replace(place, bounds=UNBOUNDED) for place in gap.hidden)
+        return replace(gap, prefix=self._shared(replace(gap, hidden=free, length=longest)))
 
     def _shared(self, gap: Gap) -> Gap:
         """The same object for equal gaps: it keeps what it has computed, for those with the same first steps, too."""

@@ -52,7 +52,7 @@ class Density:
         """The density of a delay, times a weight that depends on it."""
         weigh = log_weight or (lambda t: np.zeros_like(t))
         atoms = []
-        if delay.atom is not None:
+        if delay.atom is not None and delay.atom[1] > 0:
             time, mass = delay.atom
             atoms.append((time, float(np.log(mass) + weigh(np.array([time]))[0])))
         kinks = (*delay.law.kinks, *weight_kinks)

@@ -36,12 +36,17 @@ class HiddenStep:
     low: float = 0.0
     high: float = math.inf
 
+    @property
+    def kind(self) -> tuple[str, float, bool]:
+        """The step without its bounds."""
+        return self.name, self.loss, self.wanted
+
 
 @record
 class HiddenSteps:
     """The hidden steps that follow `origin`, an event present, in their order, and the delays from each step straight
     to each later one. Seen backwards from its end, the steps of a gap are in reverse order. The first of them may be
-    known from another gap, whose steps are a `prefix` of these."""
+    known from another gap, whose steps are a `prefix` of these, but for their bounds."""
 
     origin: str
     steps: tuple[HiddenStep, ...]
@@ -68,13 +73,19 @@ class HiddenSteps:
     def wanted(self) -> tuple[int, Density | None]:
         """The place of the last wanted step, and when it happened after all wanted ones before it and no other step;
         the origin and None where no step is wanted."""
-        known, (last, when) = (0, (0, None)) if self.prefix is None else (len(self.prefix.steps), self.prefix.wanted)
+        known, last, when = 0, 0, None
+        if self.prefix is not None and self.prefix.steps == self.steps[: len(self.prefix.steps)]:
+            known, (last, when) = len(self.prefix.steps), self.prefix.wanted
         for place, step in enumerate(self.steps[known:], known + 1):
             if step.wanted:
                 way = self.way(last, place)
                 when = (way if when is None else convolution(when, way, self.until)).cut(step.low, step.high)
                 last, when = place, when.scaled(step.loss)
         return last, when
+
+    @cached_property
+    def kinds(self) -> tuple[tuple[str, float, bool], ...]:
+        return tuple(step.kind for step in self.steps)
 
     @property
     def wanted_places(self) -> list[int]:

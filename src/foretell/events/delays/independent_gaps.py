@@ -43,6 +43,11 @@ class Link:
     positive: IndependentStep
     negated: tuple[IndependentStep, ...] = ()
 
+    @property
+    def way(self) -> tuple[object, ...]:
+        """The link without the bounds of its steps."""
+        return tuple((step.delay, step.loss) for step in (self.positive, *self.negated))
+
 
 @record
 class IndependentGap:
@@ -50,7 +55,7 @@ class IndependentGap:
 
     Seen backwards (from the first event present) the negated steps on the way to a positive one belong to it: where it
     did not happen, there is nothing for them to follow, and they do not count. The first links may be known from
-    another gap of this length, whose links are a `prefix` of these.
+    another gap of this length, whose links are a `prefix` of these, but for their bounds.
     """
 
     length: float
@@ -58,6 +63,10 @@ class IndependentGap:
     negated: tuple[IndependentStep, ...] = ()
     backwards: bool = False
     prefix: IndependentGap | None = field(default=None, compare=False)
+
+    @property
+    def ways(self) -> tuple[tuple[object, ...], ...]:
+        return tuple(link.way for link in self.links)
 
     def probability(self) -> float:
         return float(self.probabilities(np.array([self.length]))[0])
@@ -135,7 +144,9 @@ class IndependentGap:
         return self._unseen_arrivals if same else self._arrivals(unseen=False)
 
     def _arrivals(self, *, unseen: bool) -> list[Density]:
-        known = self.prefix if self.prefix is not None and math.isfinite(self.length) else None
+        known = self.prefix if math.isfinite(self.length) else None
+        if known is not None and not unseen and known.links != self.links[: len(known.links)]:
+            known = None
         found: list[Density] = [] if known is None else known._arrivals_of(unseen=unseen).copy()
         for link in self.links[len(found) :]:
             step = link.positive

@@ -24,6 +24,9 @@ from foretell.events.delays.independent_gaps import IndependentGap, IndependentS
 from foretell.events.delays.scores import Score
 from foretell.records import record
 
+#: The bounds of a step that has none.
+UNBOUNDED = (-math.inf, math.inf)
+
 #: So many ways to a step tell how long ways to it take.
 _MOST_WAYS = 64
 
@@ -42,14 +45,15 @@ class PatternPlace:
     after: str | None
     before: str | None
     operator: bool = False
-    bounds: tuple[float, float] = (-math.inf, math.inf)
+    bounds: tuple[float, float] = UNBOUNDED
 
 
 @dataclass(frozen=True)
 class Gap:
     """The places between an event present at `origin` and one at `end`, a time `length` apart; without `end` up to the
     edge of the window, `backwards` from the first event present, whose places are then in reverse order. Gaps are
-    compared under one model. The places of its `prefix`, another gap, are the first of these."""
+    compared under one model. The places of its `prefix`, another gap at least as long, are the first of these, but for
+    their bounds."""
 
     origin: str
     hidden: tuple[PatternPlace, ...]
@@ -69,13 +73,18 @@ class Gap:
             if len(known) == len(delays):
                 steps = tuple(HiddenStep(p.name, p.loss, not p.negated, *p.bounds) for p in hidden)
                 until = self._reach(known.values())
-                return HiddenSteps(self.origin, steps, known, until, self._known_steps(steps, until))
+                first = self._known_steps(steps, until)
+                return HiddenSteps(self.origin, steps, known, until if first is None else first.until, first)
         return None
 
     def _known_steps(self, steps: tuple[HiddenStep, ...], until: float) -> HiddenSteps | None:
         """Those of the prefix, where they are the first of these."""
         found = None if self.prefix is None else self.prefix.hidden_steps
-        if found is None or found.until != until or found.steps != steps[: len(found.steps)]:
+        if (
+            found is None
+            or found.until < until
+            or found.kinds != tuple(step.kind for step in steps)[: len(found.steps)]
+        ):
             return None
         return found
 
@@ -189,9 +198,13 @@ class Gap:
                 links.append(Link(step, tuple(negated)))
                 negated = []
         known = None if self.prefix is None else self.prefix.independent
-        if known is not None and (known.length != self.length or known.links != tuple(links[: len(known.links)])):
-            known = None
-        return IndependentGap(self.length, tuple(links), tuple(negated), self.backwards, known)
+        if (
+            known is None
+            or known.length < self.length
+            or known.ways != tuple(link.way for link in links)[: len(known.ways)]
+        ):
+            return IndependentGap(self.length, tuple(links), tuple(negated), self.backwards)
+        return IndependentGap(known.length, tuple(links), tuple(negated), self.backwards, known)
 
     def check(self, statement: str) -> None:
         """Raises InputError where the model permits no score."""
