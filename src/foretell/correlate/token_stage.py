@@ -9,16 +9,18 @@ from typing import Any
 import numpy as np
 
 from foretell.arrays import Ints
+from foretell.correlate.observed_tokens import ObservedTokens
 from foretell.correlate.running_machine import RunningMachine
 from foretell.events.types import Type
 from foretell.filter.column import Column, no_nulls
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.language.checked import CheckedCorrelator, CheckedStatement
 from foretell.language.correlator_events import correlator_events
+from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.kernels.correlation import LaneStates
 from foretell.machine.matches.results import ResultBatch
-from foretell.machine.result_stage import ResultStage
+from foretell.machine.result_stage import ObservedResults, ResultStage
 from foretell.plan.result_schema import result_schema
 from foretell.storage.recorded_values import array, ascending, indices
 
@@ -32,13 +34,18 @@ class TokenStage(ResultStage):
         self._form = self._machine.form()
         self._schema = result_schema(correlator)
         self._codes: Ints = np.zeros(0, np.int64)
+        self._observed: ObservedTokens | None = None
+        if correlator.tree.forecast is not None:
+            self._observed = ObservedTokens(correlator, self._schema, self._machine.steps)
 
     def prepare(self, strings: StringDictionary) -> None:
         self._codes = np.array([strings.constant(token) for token in self._machine.flat.tokens], np.int64)
+        if self._observed is not None:
+            self._observed.prepare(strings)
 
     @property
     def nbytes(self) -> int:
-        return self._form.nbytes
+        return self._form.nbytes + (0 if self._observed is None else self._observed.nbytes)
 
     def needed_lanes(self) -> Ints:
         return self._form.moved()
@@ -47,7 +54,13 @@ class TokenStage(ResultStage):
         self._form.reset(freed)
 
     def process(self, results: Sequence[ResultBatch], now: int | float) -> list[ResultBatch]:
+        if self._observed is not None:
+            self._observed.begin_batch()
         return [tokens for result in results if len(result) and len(tokens := self._tokens(result))]
+
+    def observed(self, segment: EventSegment) -> ObservedResults:
+        assert self._observed is not None
+        return self._observed.after(segment)
 
     def _tokens(self, events: ResultBatch) -> ResultBatch:
         """The tokens of events, in the order in which they are emitted."""
@@ -64,7 +77,7 @@ class TokenStage(ResultStage):
         matches = events.matches
         assert matches is not None
         codes = Column(Type.STRING, self._codes[token], no_nulls(len(token)))
-        return replace(
+        tokens = replace(
             events,
             schema=self._schema,
             matches=replace(matches, raw=matches.raw.only(row), gathered=None),
@@ -74,6 +87,9 @@ class TokenStage(ResultStage):
             places=None if events.places is None else events.places[row],
             bindings={"token": codes},
         )
+        if self._observed is not None:
+            self._observed.add(matches.last if by is None else matches.last[by], satisfied, tokens)
+        return tokens
 
     # ── snapshots ──
 
@@ -82,7 +98,8 @@ class TokenStage(ResultStage):
         states = self._form.configurations(lanes)
         # One behind the other: a blob has no empty array with thousands of columns.
         active = np.packbits(states.active, axis=1).reshape(-1)
-        return {"lanes": lanes, "active": active, "counters": states.counters.reshape(-1)}
+        state: dict[str, Any] = {"lanes": lanes, "active": active, "counters": states.counters.reshape(-1)}
+        return state if self._observed is None else {**state, "observed": self._observed.state()}
 
     def restore(self, state: Mapping[str, Any], bounds: StateBounds, like: ResultBatch | None) -> None:
         lanes = indices(state["lanes"], bounds.lanes, "the lanes of a correlator")
@@ -95,6 +112,8 @@ class TokenStage(ResultStage):
         counters = counters.reshape(count, machine.counters)
         self._machine.check(active, counters)
         self._form.set_configurations(lanes, LaneStates(active, counters))
+        if self._observed is not None:
+            self._observed.restore(state["observed"], bounds)
 
 
 def with_tokens(statements: Iterable[CheckedStatement]) -> tuple[tuple[CheckedStatement, ...], dict[str, ResultStage]]:

@@ -39,7 +39,8 @@ class CheckedSubscription:
     each step whose choice by LAST may be known only when the window has passed, with the steps that settle the choice
     once one of them is bound. `horizon` is that of a forecast by time. `event_names` is the type of the names of events
     (INT for numbers and INT IDs, else STRING), `row_ids` that of the ids of the FOR EACH table or of estimates.
-    `hidden` is one of the patterns that a statement with LOSING runs as.
+    `hidden` is one of the patterns that a statement with LOSING runs as, or `correlator` the statement whose events it
+    finds.
     """
 
     tree: Subscription
@@ -57,6 +58,7 @@ class CheckedSubscription:
     event_names: Type = Type.INT
     row_ids: Type = Type.NULL
     hidden: bool = False
+    correlator: CheckedCorrelator | None = None
 
     @property
     def name(self) -> str:
@@ -106,10 +108,13 @@ class CheckedSubscription:
 
 @record
 class CheckedCorrelator:
+    """A correlator with names and types resolved. `horizon` is that of a forecast by time."""
+
     tree: Correlator
     conditions: Mapping[str, tuple[Expression, ...]]
     attributes: Mapping[str, Type]
     time: Type
+    horizon: int | float | None = None
 
     @property
     def name(self) -> str:

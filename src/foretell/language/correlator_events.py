@@ -31,7 +31,9 @@ def correlator_events(correlator: CheckedCorrelator) -> CheckedSubscription:
     own = correlator.tree
     pattern = tree.Step(_EVENT)
     return CheckedSubscription(
-        tree=tree.Subscription(correlator.name, own.streams, pattern, per=own.per, returns=returns),
+        tree=tree.Subscription(
+            correlator.name, own.streams, pattern, per=own.per, returns=returns, forecast=own.forecast
+        ),
         pattern=pattern,
         steps={_EVENT: CheckedStep(shape, (_any([*dict.fromkeys(conditions.values())]),), ())},
         variables={},
@@ -42,7 +44,9 @@ def correlator_events(correlator: CheckedCorrelator) -> CheckedSubscription:
         loss={},
         returns=dict.fromkeys(conditions, Type.BOOL),
         known_late={},
+        horizon=correlator.horizon,
         hidden=True,
+        correlator=correlator,
     )
 
 
