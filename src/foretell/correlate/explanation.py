@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
+from foretell.correlate.chain_explanation import ExplainedChain, explain_chain
 from foretell.correlate.correlation_machine import MachineTransition, State
 from foretell.correlate.reachability import reachable_states
 from foretell.correlate.running_machine import RunningMachine
@@ -39,6 +40,7 @@ class ExplainedCorrelator:
     counters: int
     form: str
     why: str
+    forecast: ExplainedChain | None = None
 
     def as_dict(self) -> dict[str, object]:
         return asdict(self)
@@ -54,6 +56,8 @@ class ExplainedCorrelator:
         yield f"steps: {', '.join(self.steps)}"
         yield f"tokens: {', '.join(self.tokens) or 'none: it never notifies'}"
         yield f"active at first: {', '.join(map(_state, self.initial))}"
+        if self.forecast is not None:
+            yield from self.forecast.lines()
         for transition in self.transitions[:_SHOWN]:
             yield f"{transition.module}: {_text(transition)}"
         if len(self.transitions) > _SHOWN:
@@ -90,6 +94,7 @@ def explain_correlator(correlator: CheckedCorrelator) -> ExplainedCorrelator:
         counters=machine.counters,
         form=running.decision.value.value,
         why=running.decision.why,
+        forecast=explain_chain(correlator),
     )
 
 

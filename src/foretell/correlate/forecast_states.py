@@ -7,7 +7,6 @@ machine: by the fewest moves from the initial state, and among these by the sets
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import NoReturn
 
 import numpy as np
 
@@ -88,29 +87,38 @@ class ForecastStates:
         return np.array([0, *(near | state for state, near in enumerate(nearness) if state)], np.uint64)
 
 
-def forecast_states(correlator: CheckedCorrelator) -> ForecastStates:
-    """Of the whole expression or, where its machine would be too large, of what may emit the tokens of the forecast."""
+def forecast_states(correlator: CheckedCorrelator) -> ForecastStates | None:
+    """Of the whole expression or, where its machine would be too large, of what may emit the tokens of the forecast;
+    None where that is too large as well."""
     tokens, expression = forecast_tokens(correlator.tree), correlator.tree.expression
     running = RunningMachine.of(expression)
     if running.determinised is not None:
         return ForecastStates(tokens, _numbered(running.determinised, running.steps, running.flat.tokens), True)
     part = _emitting(expression, tokens)
+    if part == expression:
+        return None
     flat = flat_machine(pruned(correlation_machine(part)))
-    machine = determinised(flat) if part != expression else None
+    machine = determinised(flat)
     if machine is None:
-        _refuse_size(correlator)
+        return None
     return ForecastStates(tokens, _numbered(minimised(machine), flat.machine.steps, flat.tokens), False)
 
 
-def _refuse_size(correlator: CheckedCorrelator) -> NoReturn:
-    forecast = correlator.tree.forecast
-    refuse(
-        "too-many-states",
-        f"FORECAST of '{correlator.name}': its machine has more than {MOST_TRANSITIONS:,} transitions or "
-        f"{MOST_ROUNDS} rounds of a bounded repetition, too many states to learn from",
-        NOWHERE if forecast is None else forecast.place,
-        "divide it into several correlators, or name with OF tokens of a smaller part of parallel{...}",
-    )
+#: The reason where there are no states.
+TOO_MANY = (
+    f"its deterministic machine would have more than {MOST_TRANSITIONS:,} transitions, or count more than "
+    f"{MOST_ROUNDS} rounds: too many states to learn from"
+)
+
+
+def require_forecast_states(correlator: CheckedCorrelator) -> ForecastStates:
+    """Raises LanguageError where there are too many states."""
+    states, forecast = forecast_states(correlator), correlator.tree.forecast
+    if states is None:
+        place = NOWHERE if forecast is None else forecast.place
+        hint = "write several correlators, or name with OF the tokens of a smaller part of parallel{...}"
+        refuse("too-many-states", f"'{correlator.name}' cannot have a FORECAST: {TOO_MANY}", place, hint)
+    return states
 
 
 def _emitting(expression: tree.Correlation, tokens: Collection[str]) -> tree.Correlation:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from foretell.arrays import Ints
 from foretell.correlate.flat_machine import joined_lists
-from foretell.correlate.forecast_states import ForecastStates, forecast_states
+from foretell.correlate.forecast_states import ForecastStates, require_forecast_states
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.language.checked import CheckedCorrelator
 from foretell.machine.exec.observation import Observation
@@ -30,7 +30,7 @@ class ObservedTokens:
     those of the events that it is shown. A lane that has seen nothing is in the state 0."""
 
     def __init__(self, correlator: CheckedCorrelator, schema: ResultSchema, steps: Sequence[str]) -> None:
-        self._machine = forecast_states(correlator)
+        self._machine = require_forecast_states(correlator)
         self._schema = schema
         self._configurations = self._machine.configurations
         self._tables = _tables(self._machine, steps)
