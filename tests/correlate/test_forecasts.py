@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from collections.abc import Callable, Iterable
@@ -180,6 +181,30 @@ def test_the_observed_states_are_those_of_the_machine(seed: int) -> None:
         assert [trace.state[row] for row in own] == [configurations[state] for state, _ in expected]
         assert [bool(trace.matched[row]) for row in own] == [emits for _, emits in expected]
         assert [(lane, row) in emitted for row in own] == [emits for _, emits in expected]
+
+
+def moves(text: str) -> list[dict[str, tuple[int, str]]]:
+    """Of each state, by the steps that an event satisfies, the next state and the tokens."""
+    states = require_forecast_states(checked(text))
+    return [{"+".join(m.steps): (m.following, "+".join(m.tokens)) for m in own} for own in states.moves]
+
+
+def test_states_have_the_numbers_that_models_and_snapshots_know() -> None:
+    """A model of an earlier version fits only as long as they do not change."""
+    text = correlate("repeat{do{push('x'){accumulate{a, b}}} unless{c}}", "WITHIN 3 EVENTS ABOVE 0.5")
+    assert moves(text) == [
+        {
+            "a": (1, ""), "b": (2, ""), "c": (0, ""),
+            "a+b": (0, "x"), "a+c": (0, ""), "b+c": (0, ""), "a+b+c": (0, "x"),
+        },
+        {"b": (0, "x"), "c": (0, ""), "b+c": (0, "x")},
+        {"a": (0, "x"), "c": (0, ""), "a+c": (0, "x")},
+    ]  # fmt: skip
+    # The order in which the expression names its parts changes nothing.
+    assert moves(text.replace("{a, b}", "{b, a}")) == moves(text)
+    assert require_forecast_states(checked(text)).configurations.tolist() == [0, 2, 4]
+    document = json.loads(json.dumps(ft.train(text, {"s": rows("abcab" * 40)}).document()))
+    assert document["subscriptions"]["m"]["forecast"]["configurations"] == [[], [1]]
 
 
 @pytest.mark.parametrize("seed", range(30))

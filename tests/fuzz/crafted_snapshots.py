@@ -48,6 +48,9 @@ STATEMENTS = (
     f"CORRELATE m FROM s PER g DO repeat{{push('x'){{sequential{{repeat(999){{a}}, b}}}}}} {AB};",
     f"SUBSCRIBE m FROM s PER g MATCH a ; b ; c {ABC} WITHIN 9 LOSING 0.2 OF a, b ABOVE 0;",
     f"SUBSCRIBE m FROM s PER g MATCH a ; b ; c {ABC} WITHIN 9 AFTER MATCH SKIP PAST LAST LOSING 0.2 OF b ABOVE 0;",
+    f"CORRELATE m FROM s PER g DO repeat{{push('x'){{sequential{{repeat(2){{a}}, accumulate{{b, c}}}}}}}} {ABC} "
+    "FORECAST WITHIN 3 EVENTS ABOVE 0.1;",
+    f"CORRELATE m FROM s PER g DO repeat{{push('x'){{accumulate{{a, b}}}}}} {AB} FORECAST WITHIN 3 ABOVE 0.1;",
 )
 
 #: The delays of the statements with LOSING.

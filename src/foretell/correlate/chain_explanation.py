@@ -44,8 +44,8 @@ class ExplainedChain:
         if self.refusal is not None:
             yield f"forecasts: refused ({self.refusal})"
             return
-        machine = f"the smallest deterministic machine{'' if self.whole else ' of the parts that emit them'}"
-        yield f"forecasts: of {_quoted(self.tokens)} by a chain of {counted(len(self.states), 'state')}, those of {machine}"
+        chain = f"a chain of {counted(len(self.states), 'state')}, those of the smallest deterministic machine"
+        yield f"forecasts: of {_quoted(self.tokens)} by {chain}{'' if self.whole else ' of the parts that emit them'}"
         if len(self.states) <= _SHOWN_STATES:
             for number, state in enumerate(self.states):
                 yield f"state {number}{' (at first)' if number == 0 else ''}: {_state_text(state)}"

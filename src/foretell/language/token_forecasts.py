@@ -39,8 +39,8 @@ def check_token_forecast(correlator: tree.Correlator, time: Type) -> int | float
     seen = set[str]()
     for token in forecast.tokens:
         if token not in emitted:
-            hint = suggestion(token, sorted(emitted)) or f"it emits {', '.join(repr(t) for t in sorted(emitted))}"
-            refuse("unknown-token", f"'{correlator.name}' emits no token '{token}'", place_of(token), hint)
+            message = f"'{correlator.name}' emits no token '{token}'"
+            refuse("unknown-token", message, place_of(token), suggestion(token, sorted(emitted)))
         if token in seen:
             refuse("twice", f"OF names '{token}' twice", place_of(token), "delete one of them")
         seen.add(token)
