@@ -32,7 +32,8 @@ _NUMBER_BITS = 16
 
 @record
 class StateMove:
-    """What an event does that satisfies these steps, of those that a state looks at: the next state, and the tokens."""
+    """The move of an event that satisfies these steps, of those that a state looks at: the next state, and the tokens
+    that it emits."""
 
     steps: tuple[str, ...]
     following: int

@@ -35,7 +35,7 @@ class ReportedEstimate:
 
 @record
 class ObservedResults:
-    """What forecasts of a statement with a result stage observe: the configuration after each event of a batch, and the
+    """A statement with a result stage as forecasts observe it: the configuration after each event of a batch, and the
     results that they forecast. `schema` is that of the statement."""
 
     observation: Observation
@@ -58,7 +58,7 @@ class ResultStage:
         raise NotImplementedError
 
     def observed(self, segment: EventSegment, /) -> ObservedResults:
-        """What forecasts observe after each event of the batch that was processed last."""
+        """The statement as forecasts observe it, after each event of the batch that was processed last."""
         raise NotImplementedError
 
     def state(self) -> Mapping[str, Any]:
