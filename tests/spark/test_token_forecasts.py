@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 import foretell as ft
+from foretell.arguments.input_settings import as_input_settings
+from foretell.arguments.streams import declaration_of
+from foretell.events.types import Type
+from foretell.forecast.online.factory import ForecasterFactory
+from foretell.spark.streaming import shard_processor
+from tests.correlate.test_forecasts import drawn, random_correlator
+from tests.spark.local_batch import LocalBatchJob
+from tests.spark.test_local_stream import EmptyCache, LocalStream, shown
 
 TEXT = """
 STREAM s (k STRING, l STRING, time INT) TIME time;
@@ -83,3 +92,26 @@ def test_a_machine_with_too_many_states_is_refused(spark: SparkSession, history:
     for use in (ft.train, ft.run):
         with pytest.raises(ft.LanguageError, match="'m' cannot have a FORECAST"):
             use(text, {"s": history}, engine="spark")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_correlators_without_a_cluster(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tasks of a batch and of a stream tell what one engine tells; the stream restores its state before each
+    micro-batch."""
+    chance = Random(seed)
+    text = random_correlator(chance, chance.choice(["WITHIN 3 EVENTS ABOVE 0.2", "OF 'w' WITHIN 6 ABOVE 0.2"]))
+    model, given, off = ft.train(text, {"s": drawn(chance, 600)}), drawn(chance, 400), ft.Learning(online=False)
+    expected = ft.run(text, {"s": given}, model=model, learning=off, engine="embedded")
+    program = ft.parse(text)
+    declarations = {"s": declaration_of(program, "s", as_input_settings(None, None))}
+    forecasters = ForecasterFactory(model.subscriptions, off)
+    job = LocalBatchJob(program, {"s": pa.Table.from_pylist(given)}, declarations, {}, None, observers=forecasters)
+    assert job.notifications().rows == expected.rows
+    monkeypatch.setattr(shard_processor, "_engines", EmptyCache())
+    types = {"s": {"k": Type.STRING, "n": Type.INT, "g": Type.INT, "t": Type.INT}}
+    stream = LocalStream(program, types, None, chance.choice([1, 3]), model, off)
+    engine = ft.Engine(text, model=model, learning=off)
+    for first in range(0, len(given), 50):
+        batch = {"s": given[first : first + 50]}
+        wanted = engine.push_together(batch).table().to_pylist()
+        assert stream.push(batch, chance) == sorted(map(shown, wanted))

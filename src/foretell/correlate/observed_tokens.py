@@ -51,6 +51,7 @@ class ObservedTokens:
 
     def add(self, positions: Ints, satisfied: NDArray[np.uint8], tokens: ResultBatch) -> None:
         """The events of the batch that satisfy steps, by their positions, and the tokens that they emit."""
+        assert not len(self._events.positions)  # one call has all events of a batch
         self._events = _ShownEvents(positions, np.ascontiguousarray(satisfied))
         forecast = np.isin(tokens.bindings["token"].values, self._codes)
         self._results = [tokens.filter(forecast)] if forecast.any() else []
