@@ -1631,7 +1631,7 @@ SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS :q = 1
 1:54: the parameter :q needs FOR EACH
   1 | SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS :q = 1
     |                                                      ^^
-  hint: name its table: SUBSCRIBE name FOR EACH table FROM ...
+  hint: name its table before FROM: FOR EACH table
 
 SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS t(a) - t(b) < 5 min
 => not-comparable

@@ -102,12 +102,12 @@ class Checker:
         for name in statement.streams:
             if name not in streams:
                 streams[name] = _undeclared_schema(name, [*streams, *derived], complete=self.complete)
+        columns = tables.get(statement.table or "", {})
         if isinstance(statement, tree.Subscription):
-            columns = tables.get(statement.table or "", {})
             subscription = check_subscription(statement, streams, columns, losses)
             streams[statement.name] = _derived_schema(subscription, streams)
             return subscription
-        correlator = _check_correlator(statement, streams)
+        correlator = _check_correlator(statement, streams, columns)
         first = streams[statement.streams[0]]
         streams[statement.name] = Schema(
             {"token": Type.STRING}, None, simultaneous=first.simultaneous, timing=first.time_type
@@ -173,9 +173,12 @@ def _derived_schema(subscription: CheckedSubscription, streams: Mapping[str, Sch
     return Schema(attributes, None, simultaneous=first.simultaneous, timing=subscription.time)
 
 
-def _check_correlator(correlator: tree.Correlator, streams: Mapping[str, Schema]) -> CheckedCorrelator:
+def _check_correlator(
+    correlator: tree.Correlator, streams: Mapping[str, Schema], columns: Columns
+) -> CheckedCorrelator:
     schema = merged_schema(streams, correlator)
-    scope = replace(scope_of(schema, correlator), has_previous=False, has_match=False)
+    parameters = None if correlator.table is None else columns
+    scope = replace(scope_of(schema, correlator), has_previous=False, has_match=False, parameters=parameters)
     used = {n.step for n in correlator.expression.walk() if isinstance(n, tree.On)}
     used |= {n.guard for n in correlator.expression.walk() if isinstance(n, tree.Mode)}
     for node in correlator.expression.walk():
@@ -186,4 +189,5 @@ def _check_correlator(correlator: tree.Correlator, streams: Mapping[str, Schema]
     for step, condition in definitions_of(correlator.definitions, used, "expression"):
         check_condition(condition, scope)
         conditions[step] = (condition,)
-    return CheckedCorrelator(correlator, conditions, schema.attributes, schema.time_type)
+    row_ids = Type.NULL if correlator.table is None else columns.get("id", Type.STRING)
+    return CheckedCorrelator(correlator, conditions, schema.attributes, schema.time_type, row_ids)

@@ -39,7 +39,8 @@ class CheckedSubscription:
     each step whose choice by LAST may be known only when the window has passed, with the steps that settle the choice
     once one of them is bound. `horizon` is that of a forecast by time. `event_names` is the type of the names of events
     (INT for numbers and INT IDs, else STRING), `row_ids` that of the ids of the FOR EACH table or of estimates.
-    `hidden` is one of the patterns that a statement with LOSING runs as.
+    `hidden` is one of the patterns that a statement with LOSING runs as. `correlated` has the events of a correlator: its
+    matches are never shown, and the correlator has the rows of the FOR EACH table.
     """
 
     tree: Subscription
@@ -57,6 +58,7 @@ class CheckedSubscription:
     event_names: Type = Type.INT
     row_ids: Type = Type.NULL
     hidden: bool = False
+    correlated: bool = False
 
     @property
     def name(self) -> str:
@@ -106,10 +108,13 @@ class CheckedSubscription:
 
 @record
 class CheckedCorrelator:
+    """A correlator with names and types resolved; `row_ids` is the type of the ids of its FOR EACH table."""
+
     tree: Correlator
     conditions: Mapping[str, tuple[Expression, ...]]
     attributes: Mapping[str, Type]
     time: Type
+    row_ids: Type = Type.NULL
 
     @property
     def name(self) -> str:

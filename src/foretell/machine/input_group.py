@@ -347,6 +347,9 @@ class InputGroup:
             for row in table.rows:
                 self._start(statement, row)
             return
+        if statement.stage_has_rows:
+            self.stages[name].add_rows(table)
+            return
         group, rows = self._serving(name)
         group.move_rows(rows.add(table, self.strings, self.stream.positions))
 
@@ -355,6 +358,8 @@ class InputGroup:
         if self.plan.statements[name].runs_by_row:
             for row_id in ids:
                 self._stop(self._executors[name].pop(row_id))
+            return
+        if self.plan.statements[name].stage_has_rows:
             return
         group, rows = self._serving(name)
         group.move_rows(rows.remove(ids))
@@ -423,7 +428,7 @@ class InputGroup:
             require(row_id not in self._executors[name], "the groups of statements")
             if statement.runs_by_row:
                 group = self._start(statement, rows.row(statement, member["id"]))
-            elif statement.table is not None:
+            elif statement.table is not None and not statement.stage_has_rows:
                 plan = self.plan.group_of(name)
                 assert isinstance(plan, NfaGroupPlan)
                 assert plan.selection is not None

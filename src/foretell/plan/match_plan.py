@@ -190,6 +190,11 @@ class StatementPlan:
         template = self.strategy.template
         return template is not None and template.value is TemplateMode.EXECUTOR_PER_ROW
 
+    @property
+    def stage_has_rows(self) -> bool:
+        """Whether the result stage of the statement has the rows of the FOR EACH table."""
+        return self.subscription.correlated and self.table is not None
+
 
 @record
 class InputGroupPlan:

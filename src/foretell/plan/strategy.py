@@ -69,6 +69,7 @@ class TemplateMode(Enum):
 
     ONE_EXECUTOR = "one executor for all rows"
     EXECUTOR_PER_ROW = "an executor for each row"
+    MACHINE_PER_ROW = "a machine for each row"
 
 
 class ObservationMode(Enum):
@@ -168,7 +169,7 @@ def as_recorded(
         strategy = replace(strategy, executor=Decision(executor, why), sharing=Decision(sharing, why))
         if strategy.observation is not None:
             strategy = replace(strategy, observation=_choose_observation(subscription, executor))
-    if strategy.template is not None and not one_executor:
+    if strategy.template is not None and not one_executor and not subscription.correlated:
         per_row = TemplateMode.EXECUTOR_PER_ROW
         if strategy.template.value is not per_row:
             strategy = replace(strategy, template=Decision(per_row, why))
@@ -336,6 +337,9 @@ def _choose_template(
     if subscription.tree.table is None:
         return None
     per_row = TemplateMode.EXECUTOR_PER_ROW
+    if subscription.correlated:
+        why = "one executor finds the events of all rows; each row of other values has a machine in each lane"
+        return Decision(TemplateMode.MACHINE_PER_ROW, why)
     if isinstance(subscription.pattern, tree.Silence):
         return Decision(per_row, "each row has its own clocks")
     if subscription.hidden or subscription.tree.losing is not None:

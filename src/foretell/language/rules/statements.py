@@ -214,12 +214,13 @@ class StatementRules(Transformer[Token, tree.Program]):
     def correlator(
         self,
         name: Name,
+        table: Name | None,
         streams: tuple[Name, ...],
         per: tuple[Name, ...] | None,
         expression: tree.Correlation,
         definitions: tuple[tree.Definition, ...] | None,
     ) -> tree.Correlator:
-        return tree.Correlator(name, streams, expression, per or (), definitions or (), place=name.place)
+        return tree.Correlator(name, streams, expression, per or (), definitions or (), table, place=name.place)
 
     def names(self, *names: Name) -> tuple[Name, ...]:
         return names

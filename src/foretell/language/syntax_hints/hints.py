@@ -118,8 +118,6 @@ def _habit_hint(rejection: Rejection) -> str:
     if rejection.statement == "CORRELATE":
         if word == "," and "RBRACE" in rejection.fitting:
             return "join several parts: accumulate{...}, select{...}, sequential{...} or parallel{...}"
-        if word == "FOR":
-            return "only SUBSCRIBE has FOR EACH; PER runs the correlator for each key"
     if "ACCUMULATE" in rejection.fitting and rejection.token.isidentifier():
         meant = closest(rejection.token, CORRELATIONS)
         return f"did you mean {meant}?" if meant else f"use one of {', '.join(CORRELATIONS)} or in"

@@ -130,6 +130,7 @@ class Correlator(Statement):
     expression: Correlation
     per: tuple[str, ...] = ()
     definitions: tuple[Definition, ...] = ()
+    table: str | None = None
 
 
 @record
