@@ -1,5 +1,5 @@
-"""CORRELATE … FOR EACH in the compiled engine against the reference evaluator: random expressions, conditions and tables,
-whole, in batches, stopped and restored, and with rows that come and go."""
+"""CORRELATE … FOR EACH in the compiled engine against the reference evaluator: random expressions, conditions and
+tables, whole, in batches, stopped and restored, and with rows that come and go."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import foretell as ft
@@ -20,7 +21,8 @@ Rows = list[dict[str, Any]]
 #: With and without parameters, with comparisons that an index serves, and others.
 CONDITIONS = (
     "k = :k", "n > :low", "n <= :high", "g = :g", "k = 'a'", "n % 2 = 0", "k IN (:k, 'c')", "n + g > :low AND k <> 'c'",
-    "n > :low AND n < :high", "k = :k OR n = :high", "n * 1.5 > :x", "NOT k = :k", "n > 2", ":low < g", "n > :x AND k = :k",
+    "n > :low AND n < :high", "k = :k OR n = :high", "n * 1.5 > :x", "NOT k = :k", "n > 2", ":low < g",
+    "n > :x AND k = :k",
 )  # fmt: skip
 
 #: What all steps may have in common: with it an index selects the rows.
@@ -65,15 +67,21 @@ def table(random: Random, count: int) -> Rows:
     """Few distinct rows, some of them several times."""
     ids = random.sample([*range(20)], count) if random.random() < 0.5 else random.sample([*"abcdefgh"], min(count, 8))
     distinct = [row(random, 0) for _ in range(max(1, count // 2))]
-    rows = [{**random.choice(distinct), "id": row_id} for row_id in ids]
-    return [{**rows[0], "k": "a", "low": 1, "x": 1.0}, *rows[1:]]  # no column is NULL alone
+    return [{**random.choice(distinct), "id": row_id} for row_id in ids]
+
+
+def typed(rows: Rows) -> pa.Table:
+    """The rows with types that do not depend on what is NULL."""
+    types = {"k": pa.string(), "low": pa.int64(), "high": pa.int64(), "g": pa.int64(), "x": pa.float64()}
+    ids = pa.array([each["id"] for each in rows])
+    return pa.table({"id": ids} | {name: pa.array([each[name] for each in rows], kind) for name, kind in types.items()})
 
 
 MORE: Rows = [{"id": token, "token": token} for token in "wxyz"]
 
 
-def tables_of(text: str, rows: Rows) -> dict[str, Rows]:
-    return {"rows": rows, "more": MORE} if "more" in text else {"rows": rows}
+def tables_of(text: str, rows: Rows) -> dict[str, object]:
+    return {"rows": typed(rows), "more": MORE} if "more" in text else {"rows": typed(rows)}
 
 
 def batches(given: Events, random: Random) -> list[Events]:
@@ -128,7 +136,7 @@ def test_random_templates_for_long() -> None:
 def alone(text: str, lifetime: Sequence[Events], own: dict[str, Any]) -> list[bytes]:
     """The tokens of one row, which sees these batches."""
     given = [event for part in lifetime for event in part]
-    return lines(ft.run(text, {"s": given}, tables={"rows": [own]}, engine="reference"))
+    return lines(ft.run(text, {"s": given}, tables={"rows": typed([own])}, engine="reference"))
 
 
 def changing_rows_agree(seeds: range) -> int:
@@ -138,7 +146,7 @@ def changing_rows_agree(seeds: range) -> int:
         text = STREAM + correlator(random, "m", "s", random.choice(["", " PER g"]))
         parts = batches([*events(random), *later(events(random), 1_000)], random)
         rows = table(random, random.randint(1, 5))
-        engine = ft.Engine(text, tables={"rows": rows})
+        engine = ft.Engine(text, tables={"rows": typed(rows)})
         born = {each["id"]: (0, each) for each in rows}
         found, expected = list[bytes](), list[bytes]()
         for number, part in enumerate(parts):
@@ -155,7 +163,7 @@ def changing_rows_agree(seeds: range) -> int:
                 text_ids = isinstance(next(iter(born)), str)
                 ids = [f"r{number}a", f"r{number}b"] if text_ids else [100 + 2 * number, 101 + 2 * number]
                 new = [{**values, "id": row_id} for row_id in ids]
-                engine.add_rows("rows", new)
+                engine.add_rows("rows", typed(new))
                 born |= {each["id"]: (number + 1, each) for each in new}
             if random.random() < 0.3:
                 engine = ft.Engine.restore(None, engine.snapshot())

@@ -929,12 +929,11 @@ CORRELATE c FROM x DO repeat{a, b}
     |                               ^
   hint: join several parts: accumulate{...}, select{...}, sequential{...} or parallel{...}
 
-CORRELATE c FOR EACH t FROM x DO a
+CORRELATE c FOR EACH t FROM x MATCH a
 => unexpected
-1:13: expected FROM, found 'FOR'
-  1 | CORRELATE c FOR EACH t FROM x DO a
-    |             ^^^
-  hint: only SUBSCRIBE has FOR EACH; PER runs the correlator for each key
+1:31: expected DO, PER or ',', found 'MATCH'
+  1 | CORRELATE c FOR EACH t FROM x MATCH a
+    |                               ^^^^^
 
 CORRELATE c FROM x DO in(p){a}
 => unexpected

@@ -51,7 +51,9 @@ class ParameterSets:
         sets = [numbers.setdefault(self._values(row), self.count + len(numbers)) for row in table.rows]
         for name, kind in self.types.items():
             column, more = self.columns[name], column_of([row[name] for row in table.rows], kind, strings)
-            values, nulls = (np.concatenate(both) for both in ((column.values, more.values), (column.nulls, more.nulls)))
+            values, nulls = (
+                np.concatenate(both) for both in ((column.values, more.values), (column.nulls, more.nulls))
+            )
             self.columns[name] = Column(kind, values, nulls)
         ids = np.empty(len(table.rows), object)
         ids[:] = [row["id"] for row in table.rows]

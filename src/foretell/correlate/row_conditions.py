@@ -25,7 +25,8 @@ from foretell.language.correlator_events import StepConditions, column_of
 from foretell.machine.matches.results import ResultBatch
 from foretell.plan.template_selection import TemplateSelection, comparison_of
 
-#: So many pairs of an event and a row are evaluated at once, unless one event has more. Their columns stay in the cache.
+#: So many pairs of an event and a row are evaluated at once, whose columns stay in the cache; more where one event has
+#: more.
 MOST_PAIRS = 1 << 17
 
 

@@ -35,7 +35,8 @@ class TemplateTokenStage(TokenStage):
     def __init__(self, correlator: CheckedCorrelator, table: TemplateTable) -> None:
         super().__init__(correlator)
         conditions = step_conditions(correlator)
-        read = {n.name for own in conditions.values() for c in own.by_row for n in c.walk() if _is_parameter(n)}
+        nodes = (node for own in conditions.values() for c in own.by_row for node in c.walk())
+        read = {node.name for node in nodes if isinstance(node, tree.Parameter)}
         types = {name: kind for name, kind in table.types.items() if name in read}
         self._sets = ParameterSets(types)
         self._first_rows = table
@@ -121,14 +122,10 @@ def _original(event: Ints, by: Ints | None) -> Ints:
     return event if by is None else by[event]
 
 
-def _is_parameter(node: tree.Node) -> bool:
-    return isinstance(node, tree.Parameter)
-
-
 def common_selection(
     conditions: Sequence[StepConditions], events: CheckedSubscription, parameters: Mapping[str, Type]
 ) -> TemplateSelection | None:
-    """The comparisons with parameters that all steps have, equalities and at most one bound; None where there are none."""
+    """The comparisons with parameters that all steps have, equalities and at most one bound; None without any."""
     if not conditions or not parameters:
         return None
     compared = [[c for part in own.by_row if (c := comparison_of(part)) is not None] for own in conditions]

@@ -39,8 +39,8 @@ class CheckedSubscription:
     each step whose choice by LAST may be known only when the window has passed, with the steps that settle the choice
     once one of them is bound. `horizon` is that of a forecast by time. `event_names` is the type of the names of events
     (INT for numbers and INT IDs, else STRING), `row_ids` that of the ids of the FOR EACH table or of estimates.
-    `hidden` is one of the patterns that a statement with LOSING runs as. `correlated` has the events of a correlator: its
-    matches are never shown, and the correlator has the rows of the FOR EACH table.
+    `hidden` is one of the patterns that a statement with LOSING or a correlator runs as; the matches of one that is
+    `correlated` are the events of a correlator, which has the rows of the FOR EACH table.
     """
 
     tree: Subscription

@@ -23,8 +23,8 @@ _EVENT = "\0event"
 
 @record
 class StepConditions:
-    """The conditions of a step, each to hold: `common` ones are the same for all rows of the FOR EACH table, those `by_row`
-    have parameters."""
+    """The conditions of a step, which must all hold: `common` ones are the same for all rows of the FOR EACH table,
+    those `by_row` have parameters."""
 
     common: tuple[tree.Expression, ...]
     by_row: tuple[tree.Expression, ...]

@@ -26,7 +26,7 @@ from foretell.machine.observe.forecast_emitter import ForecastEmitter, ObservedS
 from foretell.machine.observe.observer import NO_OBSERVERS, Observer, ObserverFactory, observer_state, restore_observer
 from foretell.machine.result_stage import ResultStages
 from foretell.machine.subscription_runtime import SubscriptionRuntime
-from foretell.machine.template_rows import TemplateRows, parameter_columns
+from foretell.machine.template_rows import RowsById, TemplateRows, parameter_columns
 from foretell.plan.match_plan import AbsencePlan, InputGroupPlan, NfaGroupPlan, StatementPlan
 from foretell.storage.recorded_values import indices, instant, require
 
@@ -390,7 +390,7 @@ class InputGroup:
         self.now = instant(state["now"], "the time", is_float=self.plan.input.time is Type.FLOAT)
         bounds = self.stream.restore(state["feed"], places)
         self._executors = {name: {} for name in self.plan.statements}
-        rows = _RowsById(tables)
+        rows = RowsById(tables)
         for recorded in state["groups"]:
             self._restore_group(recorded, rows, tables, bounds)
         self._want_lags()
@@ -398,7 +398,7 @@ class InputGroup:
         for name, row_id, silences, *observer in state["silent"]:
             statement = self.plan.statements[name]
             require(row_id not in self._executors[name], "the groups of statements")
-            executor = self._start(statement, None if row_id is None else rows.row(statement, row_id))
+            executor = self._start(statement, None if row_id is None else rows.row(statement.table, row_id))
             assert isinstance(executor, AbsenceExecutor)
             executor.silences.restore(silences, bounds.lanes, self.now - executor.plan.within, self.now)
             restore_observer(executor.observer, observer[0] if observer else None)
@@ -418,7 +418,7 @@ class InputGroup:
         return group.unread_results(recorded, bounds)
 
     def _restore_group(
-        self, state: Mapping[str, Any], rows: _RowsById, tables: Mapping[str, TemplateTable], bounds: StateBounds
+        self, state: Mapping[str, Any], rows: RowsById, tables: Mapping[str, TemplateTable], bounds: StateBounds
     ) -> None:
         names = [state["joined"][int(number)][0] for number in state["members"]]
         group: AbsenceExecutor | NfaGroup | None = None
@@ -427,7 +427,7 @@ class InputGroup:
             row_id = member["id"] if statement.runs_by_row else None
             require(row_id not in self._executors[name], "the groups of statements")
             if statement.runs_by_row:
-                group = self._start(statement, rows.row(statement, member["id"]))
+                group = self._start(statement, rows.row(statement.table, member["id"]))
             elif statement.table is not None and not statement.stage_has_rows:
                 plan = self.plan.group_of(name)
                 assert isinstance(plan, NfaGroupPlan)
@@ -439,17 +439,3 @@ class InputGroup:
                 group = self._start(statement)
         assert isinstance(group, NfaGroup)
         group.restore(state, bounds)
-
-
-class _RowsById:
-    """The rows of FOR EACH tables by their ids."""
-
-    def __init__(self, tables: Mapping[str, TemplateTable]) -> None:
-        self._tables = tables
-        self._rows: dict[str, dict[Scalar, Mapping[str, Scalar]]] = {}
-
-    def row(self, statement: StatementPlan, row_id: Scalar) -> Mapping[str, Scalar]:
-        name = str(statement.table)
-        if name not in self._rows:
-            self._rows[name] = {row["id"]: row for row in self._tables[name].rows}
-        return self._rows[name][row_id]
