@@ -179,8 +179,8 @@ def _check_correlator(
     schema = merged_schema(streams, correlator)
     parameters = None if correlator.table is None else columns
     scope = replace(scope_of(schema, correlator), has_previous=False, has_match=False, parameters=parameters)
-    used = {n.step for n in correlator.expression.walk() if isinstance(n, tree.On)}
-    used |= {n.guard for n in correlator.expression.walk() if isinstance(n, tree.Mode)}
+    used = dict.fromkeys(n.step for n in correlator.expression.walk() if isinstance(n, tree.On))
+    used |= dict.fromkeys(n.guard for n in correlator.expression.walk() if isinstance(n, tree.Mode))
     for node in correlator.expression.walk():
         if isinstance(node, tree.Modes) and len(node.modes) > MOST_MODES:
             message = f"in ... do has {len(node.modes):,} modes, more than {MOST_MODES}"
