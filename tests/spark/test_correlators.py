@@ -67,7 +67,7 @@ DEFINE a AS n < :low AND k = 'a', b AS k = :k AND n > :high;
 
 def test_rows_of_a_table_bound_the_events(tmp_path: Path) -> None:
     """No row has a `low` above 2, a `high` below 3 or another `k` than b and c."""
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"id": 1, "k": "b", "low": 1, "high": 4, "g": 0, "x": 0.5},
         {"id": 2, "k": "c", "low": 2, "high": 3, "g": 0, "x": None},
         {"id": 3, "k": None, "low": None, "high": 3, "g": 0, "x": None},
