@@ -95,6 +95,23 @@ def test_readme_commands() -> None:
         assert _on_terminal(arguments, ROOT) == _without_time(shown)
 
 
+def test_the_example_of_correlators() -> None:
+    text = (ROOT / "docs/language.md").read_text(encoding="utf-8")
+    flights = (ROOT / "examples/flights.ftl").read_text(encoding="utf-8")
+    assert f"```\n{flights}```" in text
+    ((arguments, shown),) = _commands(text)
+    assert _on_terminal(arguments, ROOT) == _without_time(shown)
+    signals = {"signals": str(ROOT / "examples/signals.csv")}
+    by_engine = [ft.run(flights, signals, engine=engine) for engine in ("reference", "embedded")]
+    assert [*by_engine[0]] == [*by_engine[1]]
+    assert "watch" in ft.parse(_watch(text)).statements
+
+
+def _watch(text: str) -> str:
+    """The FOR EACH correlator of the page."""
+    return next(block for block in re.findall(r"```\n(.*?)```", text, re.DOTALL) if "CORRELATE watch" in block)
+
+
 def test_readme_statements_parse() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     statements = [s for s in re.findall(r"```\n(.*?)```", text, re.DOTALL) if "SUBSCRIBE" in s]
