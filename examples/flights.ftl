@@ -11,8 +11,8 @@ DEFINE a AS source = 'speed' AND value > 250,
 AFTER MATCH SKIP PAST LAST
 RETURN a.aircraft AS aircraft, c.value AS knots;
 
--- At cruise a position needs both sensors, unless a dropout comes first. On approach an aircraft has two attempts at
--- localizer and glide slope; a deviation ends an attempt.
+-- At cruise a position needs both sensors, unless a dropout comes first. On approach
+-- there are two attempts at localizer and glide slope; a deviation ends an attempt.
 CORRELATE displays FROM signals, fast
 PER    aircraft
 DO     in(cruise) do{parallel{
@@ -20,8 +20,10 @@ DO     in(cruise) do{parallel{
            push('check sensors'){repeat(2){dropout}},
            repeat{push('overspeed'){overspeed}}}}
        in(approach) do{parallel{
-           push('established'){persist(2){do{sequential{localizer, slope}} unless{deviation}}},
-           push('go around'){fail{persist(2){do{sequential{localizer, slope}} unless{deviation}}}}}}
+           push('established'){
+               persist(2){do{sequential{localizer, slope}} unless{deviation}}},
+           push('go around'){fail{
+               persist(2){do{sequential{localizer, slope}} unless{deviation}}}}}}
 DEFINE cruise    AS source = 'flaps' AND value = 0,
        approach  AS source = 'flaps' AND value > 0,
        gps       AS source = 'gps' AND value IS NOT NULL,

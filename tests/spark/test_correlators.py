@@ -19,7 +19,7 @@ from foretell.events.ingest.reader import StreamDeclaration, read
 from foretell.events.types import Type
 from foretell.spark.pushdown.quenching import may_matter
 from tests.correlate.test_engines import events, program
-from tests.correlate.test_templates import row, tables_of, template
+from tests.correlate.test_templates import row, tables_of, template, typed
 from tests.engine_pair import comparable_rows
 from tests.spark.local_batch import LocalBatchJob, local_batch
 
@@ -103,8 +103,8 @@ def test_a_step_without_a_condition_needs_every_event(tmp_path: Path) -> None:
 def test_a_frame_without_ids(spark: SparkSession, tmp_path: Path) -> None:
     """Its optimizer gets the bounds of the rows; what it filters still passes time."""
     given = [{"k": "abc"[n % 3], "n": n * 7 % 6, "g": n % 4, "t": n} for n in range(600)]
-    rows = [{"id": n, "k": "b", "low": 2, "high": 3, "g": 0, "x": None} for n in range(40)]
-    tables = {"rows": typed([{**each, "high": int(each["id"]) % 3 + 2} for each in rows])}
+    rows = [{"id": n, "k": "b", "low": 2, "high": n % 3 + 2, "g": 0, "x": None} for n in range(40)]
+    tables = {"rows": typed(rows)}
     pq.write_table(pa.Table.from_pylist(given), tmp_path / "s.parquet")
     frame = spark.read.parquet(str(tmp_path / "s.parquet"))
     found = ft.run(LOW, {"s": frame}, tables=tables).toArrow()

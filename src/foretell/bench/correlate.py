@@ -79,7 +79,8 @@ def _rows() -> pa.Table:
     numbers = np.arange(ROWS)
     kinds = np.array([*KINDS])
     first, second = numbers % len(KINDS), (numbers // len(KINDS) + numbers + 1) % len(KINDS)
-    return pa.table({"id": numbers, "lane": numbers, "first": kinds[first], "kind": kinds[second]})
+    columns = {"id": numbers, "lane": numbers, "first": kinds[first], "kind": kinds[second]}
+    return pa.table({name: pa.array(values) for name, values in columns.items()})
 
 
 def _measured_machines() -> Iterator[BenchResult]:

@@ -26,7 +26,7 @@ from foretell.machine.nfa_group import NfaGroup
 from foretell.machine.observe.forecast_emitter import ForecastEmitter, ObservedStatement
 from foretell.machine.observe.observer import NO_OBSERVERS, Observer, ObserverFactory, observer_state, restore_observer
 from foretell.machine.result_stage import ResultStages
-from foretell.machine.row_sharing import RowSharing, equal_rows
+from foretell.machine.shared_rows import RowSharing, equal_rows
 from foretell.machine.template_rows import RowsById, TemplateRows, parameter_columns
 from foretell.plan.match_plan import AbsencePlan, InputGroupPlan, NfaGroupPlan, StatementPlan
 from foretell.storage.recorded_values import indices, instant, require
