@@ -95,6 +95,17 @@ def test_readme_commands() -> None:
         assert _on_terminal(arguments, ROOT) == _without_time(shown)
 
 
+def test_the_example_of_correlators() -> None:
+    text = (ROOT / "docs/language.md").read_text(encoding="utf-8")
+    flights = (ROOT / "examples/flights.ftl").read_text(encoding="utf-8")
+    assert f"```\n{flights}```" in text
+    ((arguments, shown),) = [command for command in _commands(text) if "flights" in command[0]]
+    assert _on_terminal(arguments, ROOT) == _without_time(shown)
+    signals = {"signals": str(ROOT / "examples/signals.csv")}
+    by_engine = [ft.run(flights, signals, engine=engine) for engine in ("reference", "embedded")]
+    assert [*by_engine[0]] == [*by_engine[1]]
+
+
 def test_readme_statements_parse() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     statements = [s for s in re.findall(r"```\n(.*?)```", text, re.DOTALL) if "SUBSCRIBE" in s]
@@ -148,7 +159,7 @@ def test_examples_of_the_language_parse() -> None:
     text = (ROOT / "docs/language.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     statements = [block for block in blocks if not block.startswith(("{", "$ foretell", "note: "))]
-    assert len(statements) == 7
+    assert len(statements) == 9
     for statement in statements:
         ft.parse(statement)
     (model,) = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
@@ -286,7 +297,7 @@ def test_python_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs/python.md").read_text(encoding="utf-8")
     code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert len(code) == 9
+    assert len(code) == 10
     names: dict[str, Any] = {}
     for block in code:
         exec(block, names)

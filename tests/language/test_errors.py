@@ -929,12 +929,11 @@ CORRELATE c FROM x DO repeat{a, b}
     |                               ^
   hint: join several parts: accumulate{...}, select{...}, sequential{...} or parallel{...}
 
-CORRELATE c FOR EACH t FROM x DO a
+CORRELATE c FOR EACH t FROM x MATCH a
 => unexpected
-1:13: expected FROM, found 'FOR'
-  1 | CORRELATE c FOR EACH t FROM x DO a
-    |             ^^^
-  hint: only SUBSCRIBE has FOR EACH; PER runs the correlator for each key
+1:31: expected DO, PER or ',', found 'MATCH'
+  1 | CORRELATE c FOR EACH t FROM x MATCH a
+    |                               ^^^^^
 
 CORRELATE c FROM x DO push('x'){a} FORECAST OF x WITHIN 5 EVENTS ABOVE 0.5
 => unexpected
@@ -1686,7 +1685,7 @@ SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS :q = 1
 1:54: the parameter :q needs FOR EACH
   1 | SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS :q = 1
     |                                                      ^^
-  hint: name its table: SUBSCRIBE name FOR EACH table FROM ...
+  hint: name its table before FROM: FOR EACH table
 
 SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS t(a) - t(b) < 5 min
 => not-comparable

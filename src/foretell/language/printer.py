@@ -115,7 +115,10 @@ def _losing(losing: tree.Losing) -> str:
 
 
 def _correlator(correlator: tree.Correlator) -> str:
-    lines = [f"CORRELATE {_name(correlator.name)}", f"FROM {_names(correlator.streams)}"]
+    lines = [f"CORRELATE {_name(correlator.name)}"]
+    if correlator.table is not None:
+        lines.append(f"FOR EACH {_name(correlator.table)}")
+    lines.append(f"FROM {_names(correlator.streams)}")
     if correlator.per:
         lines.append(f"PER {_names(correlator.per)}")
     lines.append(f"DO {correlation_text(correlator.expression)}")

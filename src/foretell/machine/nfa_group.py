@@ -85,6 +85,11 @@ class NfaGroup:
                 self.tracker = ArrivalTracker(plan.arrivals, self.strings)
         self.is_current = False
 
+    def name_after(self, row_id: Scalar) -> None:
+        """Goes on for another row of its template with the same parameters."""
+        for member in self.members.values():
+            member.id = row_id
+
     def remove(self, plan: NfaGroupPlan, number: int) -> None:
         """Stops a subscription that the plan has no more."""
         self.plan = plan

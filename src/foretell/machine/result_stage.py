@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from foretell.arrays import Ints
+from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.notification import Notification
 from foretell.events.types import Scalar
 from foretell.filter.string_dictionary import StringDictionary, Texts
@@ -102,6 +103,10 @@ class ResultStage:
     def texts(self) -> Iterable[Ints]:
         """The codes of texts besides those in held results."""
         return ()
+
+    def add_rows(self, table: TemplateTable, /) -> None:
+        """Run more rows of a template, from the next event on."""
+        raise NotImplementedError
 
     def remove_rows(self, ids: Iterable[Scalar], /) -> None:
         """Forget rows of a template."""

@@ -52,6 +52,7 @@ def result_schema(checked: CheckedStatement) -> ResultSchema:
             {},
             checked.time,
             horizon=None if forecast is None else horizon_text(forecast),
+            row_ids=checked.row_ids,
             kind="token",
         )
     forecast = checked.tree.forecast

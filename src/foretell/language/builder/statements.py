@@ -100,6 +100,10 @@ class _ReadingBuilder(StatementBuilder[_Tree]):
         names = (s._clauses["name"] if isinstance(s, StatementBuilder) else s for s in streams)
         return self._with_clause("FROM", _names(tuple(names), "from_()", "a stream"))
 
+    def for_each(self, table: str) -> Self:
+        """FOR EACH: a statement for each row of the table; `parameter("column")` is its value."""
+        return self._with_clause("FOR EACH", checked_name(table, "a table"))
+
     def per(self, *attributes: str) -> Self:
         """PER: a lane for each value of these attributes."""
         return self._with_clause("PER", _names(attributes, "per()", "an attribute"))
@@ -148,10 +152,6 @@ class SubscriptionBuilder(_ReadingBuilder[tree.Subscription]):
 
     _kind = tree.Subscription
     _missing: ClassVar = {"FROM": ".from_('logins')", "MATCH": ".match(a.then(b))"}
-
-    def for_each(self, table: str) -> Self:
-        """FOR EACH: a subscription for each row of the table; `parameter("column")` is its value."""
-        return self._with_clause("FOR EACH", checked_name(table, "a table"))
 
     def match(self, pattern: PatternBuilder) -> Self:
         return self._with_clause("MATCH", pattern_tree(pattern, "match()"))

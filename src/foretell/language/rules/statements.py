@@ -212,13 +212,16 @@ class StatementRules(Transformer[Token, tree.Program]):
     def correlator(
         self,
         name: Name,
+        table: Name | None,
         streams: tuple[Name, ...],
         per: tuple[Name, ...] | None,
         expression: tree.Correlation,
         definitions: tuple[tree.Definition, ...] | None,
         forecast: tree.Forecast | None,
     ) -> tree.Correlator:
-        return tree.Correlator(name, streams, expression, per or (), definitions or (), forecast, place=name.place)
+        return tree.Correlator(
+            name, streams, expression, per or (), definitions or (), forecast, table, place=name.place
+        )
 
     def token_forecast(
         self, tokens: tuple[Name, ...] | None, horizon: int | tree.Node, above: tree.Literal

@@ -119,11 +119,8 @@ def _habit_hint(rejection: Rejection) -> str:
         return "write a variable as $name, a column of a table as :name, without a space"
     if word == "AS" and "MATCH" in rejection.fitting:
         return "a stream has no alias; name events by their step: step.attribute"
-    if rejection.statement == "CORRELATE":
-        if word == "," and "RBRACE" in rejection.fitting:
-            return "join several parts: accumulate{...}, select{...}, sequential{...} or parallel{...}"
-        if word == "FOR":
-            return "only SUBSCRIBE has FOR EACH; PER runs the correlator for each key"
+    if rejection.statement == "CORRELATE" and word == "," and "RBRACE" in rejection.fitting:
+        return "join several parts: accumulate{...}, select{...}, sequential{...} or parallel{...}"
     if "ACCUMULATE" in rejection.fitting and rejection.token.isidentifier():
         meant = closest(rejection.token, CORRELATIONS)
         return f"did you mean {meant}?" if meant else f"use one of {', '.join(CORRELATIONS)} or in"

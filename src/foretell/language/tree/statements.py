@@ -133,6 +133,7 @@ class Correlator(Statement):
     per: tuple[str, ...] = ()
     definitions: tuple[Definition, ...] = ()
     forecast: Forecast | None = None
+    table: str | None = None
 
 
 @record
