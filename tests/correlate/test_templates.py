@@ -15,6 +15,7 @@ from foretell.language import tree
 from foretell.language.printer import correlation_text
 from tests.correlate.expressions import STEPS, expression
 from tests.correlate.test_engines import STREAM, Events, events, lines
+from tests.engine.test_freed_lanes import group
 
 Rows = list[dict[str, Any]]
 
@@ -186,3 +187,34 @@ def test_rows_come_and_go() -> None:
 @pytest.mark.timeout(0)
 def test_rows_come_and_go_for_long() -> None:
     assert changing_rows_agree(range(10_000, 11_000)) > 10_000
+
+
+def test_machines_count_as_memory() -> None:
+    """Half a million pairs of a row and a lane with each batch: the error names them."""
+    text = STREAM + "CORRELATE m FOR EACH rows FROM s PER n DO repeat{push('x'){sequential{a, b}}} "
+    text += "DEFINE a AS n > :low, b AS k = :k;"
+    rows = [{"id": number, "low": -number, "k": "b"} for number in range(500)]
+    engine = ft.Engine(text, tables={"rows": rows}, limits=ft.Limits(memory="16 MiB"))
+    engine.push("s", [{"k": "a", "n": n, "g": 1, "t": n} for n in range(1_000)])
+    with pytest.raises(ft.ForetellError, match=r"correlators [\d.]+ MiB"):
+        engine.push("s", [{"k": "a", "n": 0, "g": 1, "t": 1_000}])
+
+
+def test_lanes_that_nothing_needs_are_freed() -> None:
+    """Machines that are as at first need no lane, and the numbers of freed lanes go to others."""
+    text = "STREAM s (k STRING, n INT, g INT, t INT) TIME t ID t;"
+    text += (
+        "CORRELATE m FOR EACH rows FROM s PER n DO repeat{push('x'){sequential{a, b}}} DEFINE a AS k = :k, b AS g = :g;"
+    )
+    rows = [{"id": "p", "k": "a", "g": 1}, {"id": "q", "k": "b", "g": 1}, {"id": "r", "k": "a", "g": 1}]
+    engine = ft.Engine(text, tables={"rows": rows})
+    found = []
+    for first in range(0, 60_000, 2_000):
+        lanes = range(first, first + 2_000)
+        given = [{"k": "a" if n % 100 else "c", "n": n, "g": 0, "t": first + n} for n in lanes]
+        closing = [{"k": "c", "n": n, "g": 1, "t": first + 2_000 + n} for n in lanes if n % 500]
+        found += [(n.key, n.id) for n in engine.push("s", [*given, *closing])]
+    expected = [({"n": n}, row_id) for n in range(60_000) if n % 100 and n % 500 for row_id in "pr"]
+    assert found == expected
+    assert group(engine).stream.lanes.begun == 60_000
+    assert len(group(engine).stream.lanes) < 40_000

@@ -41,6 +41,7 @@ class TemplateTokenStage(TokenStage):
         self._sets = ParameterSets(types)
         self._first_rows = table
         self._pairs = PairLanes()
+        self._begun = 0  # pairs since the memory was last looked at
         self._conditions = RowConditions(
             self._machine.steps,
             conditions,
@@ -86,16 +87,21 @@ class TemplateTokenStage(TokenStage):
         self._form.keep(kept)
         self._pairs.replace(sets[kept], lanes[kept])
 
+    def take_begun(self) -> int:
+        begun, self._begun = self._begun, 0
+        return begun
+
     # ── events ──
 
     def _emitted(self, events: ResultBatch, by: Ints | None) -> ResultBatch:
         order: Ints | slice = slice(None) if by is None else by
         lane = events.lane[order]
-        found = [np.zeros((3, 0), np.int64)]
+        found, known = [np.zeros((3, 0), np.int64)], len(self._pairs)
         for paired in self._conditions.pairs(events, order, self._sets, self._strings):
             number = self._pairs.numbers(paired.parameters, lane[paired.event])
             pair, token = self._form.run(number, paired.satisfied, len(self._pairs))
             found.append(np.stack([paired.event[pair], paired.parameters[pair], token]))
+        self._begun += len(self._pairs) - known
         event, sets, token = np.concatenate(found, axis=1)
         which, row = self._sets.rows_of(sets, event)
         tokens = self._shown(events, _original(event[which], by), token[which])

@@ -26,6 +26,8 @@ from foretell.storage.recorded_values import array, ascending, indices
 
 
 class TokenStage(ResultStage):
+    store = "correlators"
+
     def __init__(self, correlator: CheckedCorrelator) -> None:
         self.subscription = correlator
         self.events = correlator_events(correlator)

@@ -76,7 +76,7 @@ class InputGroup:
             "lanes": self.stream.lanes.nbytes + bytes_held(self.stream.lags, absences, without=without),
             "matches that wait": _WORK_ON_WAITING * bytes_held(kept, without=without),
             "forecasts": bytes_held(observers, trackers, without=without),
-            "estimates": self.stages.nbytes,
+            **self.stages.stores,
         }
 
     @property
@@ -198,7 +198,7 @@ class InputGroup:
             results += [forecast for group in self.nfa_groups for forecast in group.forecasts_of(self.stages, segment)]
         if self.stream.crowded:
             self._forget()
-        self._unaccounted += len(segment) + sum(map(len, results))
+        self._unaccounted += len(segment) + sum(map(len, results)) + self.stages.take_begun()
         waiting = 0
         for member in [m for group in self.nfa_groups for m in group.members.values()]:
             waiting += sum(map(len, member.pending))

@@ -53,6 +53,7 @@ class ResultStage:
 
     subscription: Any
     patterns: Sequence[str]
+    store = "estimates"  # the name of what its memory has, in errors
 
     def process(self, results: Sequence[ResultBatch], now: int | float, /) -> list[ResultBatch]:
         """The results of the statement, from those of its patterns in a batch."""
@@ -100,6 +101,10 @@ class ResultStage:
         """The results that were reported before and may be confirmed or withdrawn at a time."""
         return iter(())
 
+    def take_begun(self) -> int:
+        """How many more lanes of its own it has since the last call, beyond those of the events."""
+        return 0
+
     def texts(self) -> Iterable[Ints]:
         """The codes of texts besides those in held results."""
         return ()
@@ -124,8 +129,12 @@ class ResultStages(dict[str, ResultStage]):
     """The stages of an input group, by their statements."""
 
     @property
-    def nbytes(self) -> int:
-        return sum(stage.nbytes for stage in self.values())
+    def stores(self) -> dict[str, int]:
+        """The memory of the stages, by what it is."""
+        stores: dict[str, int] = {}
+        for stage in self.values():
+            stores[stage.store] = stores.get(stage.store, 0) + stage.nbytes
+        return stores
 
     @property
     def held(self) -> Iterator[ResultBatch]:
@@ -166,6 +175,9 @@ class ResultStages(dict[str, ResultStage]):
         if not any(result.schema.uncertain for result in results):
             return results
         return [part for result in results for part in _by_certainty(result)]
+
+    def take_begun(self) -> int:
+        return sum(stage.take_begun() for stage in self.values())
 
     def take_notes(self) -> list[str]:
         return [note for stage in self.values() for note in stage.take_notes()]
