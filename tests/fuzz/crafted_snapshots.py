@@ -47,7 +47,13 @@ STATEMENTS = (
     f"CORRELATE m FROM s PER g DO repeat{{push('x'){{sequential{{repeat(2){{a}}, accumulate{{b, c}}}}}}}} {ABC};",
     f"CORRELATE m FROM s PER g DO repeat{{push('x'){{sequential{{repeat(999){{a}}, b}}}}}} {AB};",
     f"SUBSCRIBE m FROM s PER g MATCH a ; b ; c {ABC} WITHIN 9 LOSING 0.2 OF a, b ABOVE 0;",
+    "CORRELATE m FOR EACH limits FROM s PER g DO repeat{push('x'){sequential{repeat(2){a}, b}}} "
+    "DEFINE a AS v >= :least, b AS kind = 'b';",
+    "CORRELATE m FOR EACH limits FROM s DO repeat{push('x'){persist(400){a}}} DEFINE a AS v >= :least AND g = :g;",
     f"SUBSCRIBE m FROM s PER g MATCH a ; b ; c {ABC} WITHIN 9 AFTER MATCH SKIP PAST LAST LOSING 0.2 OF b ABOVE 0;",
+    f"CORRELATE m FROM s PER g DO repeat{{push('x'){{sequential{{repeat(2){{a}}, accumulate{{b, c}}}}}}}} {ABC} "
+    "FORECAST WITHIN 3 EVENTS ABOVE 0.1;",
+    f"CORRELATE m FROM s PER g DO repeat{{push('x'){{accumulate{{a, b}}}}}} {AB} FORECAST WITHIN 3 ABOVE 0.1;",
 )
 
 #: The delays of the statements with LOSING.
@@ -129,7 +135,8 @@ def _original(which: int) -> Original:
         engine, after = engine_with_history(pushes(90)[:60]), pushes(90)[60:70]
     else:
         after = _batches(4, 25, 0, rows=10)
-        tables = {"limits": LIMITS} if "limits" in text else {}
+        equal = {"id": "three", "least": 1, "g": "p"}
+        tables = {"limits": [*LIMITS, equal]} if "limits" in text else {}
         model = {"subscriptions": {"m": _delays(text)}} if "LOSING" in text else None
         engine = ft.Engine(STREAMS + text, tables=tables, learning=ft.Learning(enough=1), model=model)
         before = _batches(25, 0, len(text))

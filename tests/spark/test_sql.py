@@ -228,15 +228,21 @@ def test_what_cannot_be_registered(spark: SparkSession, text: str, inputs: dict[
 def test_correlators(spark: SparkSession) -> None:
     text = "STREAM s (k INT, g INT, time INT) TIME time; "
     text += "CORRELATE pairs FROM s PER g DO repeat{push('both'){accumulate{a, b}}} DEFINE a AS k = 1, b AS k = 2;"
+    text += "CORRELATE of FOR EACH kinds FROM s DO repeat{push('two'){repeat(2){a}}} DEFINE a AS k = :k AND g < 3;"
+    kinds = {"kinds": [{"id": "x", "k": 1}, {"id": "y", "k": 2}, {"id": "z", "k": 1}]}
     events = [{"k": 1 + n * 7 % 3, "g": n % 5, "time": n} for n in range(200)]
     spark.createDataFrame(pa.Table.from_pylist(events)).createOrReplaceTempView("levers")
-    assert register(spark, text, {}) == ("pairs",)
+    assert register(spark, text, {}, tables=kinds) == ("pairs", "of")
     found = spark.sql("SELECT key.g, end, bindings.token FROM pairs(TABLE(levers))").toArrow().to_pylist()
-    expected = [(n.key, n.end, n.bindings) for n in ft.run(text, {"s": events}, engine="reference")]
+    every = ft.run(text, {"s": events}, tables=kinds, engine="reference")
+    expected = [(n.key, n.end, n.bindings) for n in every if n.subscription == "pairs"]
     assert sorted((row["g"], row["end"], row["token"]) for row in found) == sorted(
         ((key or {})["g"], end, bindings["token"]) for key, end, bindings in expected
     )
     assert len(found) > 50
+    by_row = spark.sql("SELECT id, end FROM of(TABLE(levers))").toArrow().to_pylist()
+    assert sorted((row["id"], row["end"]) for row in by_row) == sorted((n.id, n.end) for n in every if n.id)
+    assert {row["id"] for row in by_row} == {"x", "y", "z"}
 
 
 def test_lost_events(spark: SparkSession) -> None:

@@ -164,6 +164,7 @@ BASE = (
     + """
 SUBSCRIBE rise FROM s PER k MATCH a , b DEFINE b AS v > a.v;
 SUBSCRIBE above FOR EACH marks FROM s PER k MATCH a DEFINE a AS v > :mark;
+CORRELATE twice FOR EACH marks FROM s PER k DO repeat{push('twice'){repeat(2){a}}} DEFINE a AS v > :mark;
 """
 )
 FALL = "SUBSCRIBE fall FROM s PER k MATCH a , b DEFINE b AS v < a.v;"
@@ -206,7 +207,7 @@ def test_statements_change_while_it_runs(spark: SparkSession, tmp_path: Path) ->
         notified.append(engine.push("s", events))
     rows = read(spark, tmp_path)
     assert rows_of(matches(rows)) == expected(spark, notified, json=True)
-    assert {row[0] for row in rows_of(matches(rows))} == {"rise", "above", "fall", "same"}
+    assert {row[0] for row in rows_of(matches(rows))} == {"rise", "above", "twice", "fall", "same"}
     message = {
         json.loads(row.bindings)["number"]: json.loads(row.bindings)["reason"] for row in refused(rows).collect()
     }

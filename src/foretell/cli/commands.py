@@ -109,8 +109,8 @@ def run_command(
         list[str],
         typer.Option(
             metavar="NAME=VALUE",
-            help="Set a limit: memory=4GiB, results=4GiB, lane=1000000, engine=10000000, edges=3000, then=refuse or "
-            "then=drop. Repeatable.",
+            help="Set a limit: memory=4GiB, results=4GiB, lane=1000000, engine=10000000, edges=3000, patterns=300, "
+            "tables=120, then=refuse or then=drop. Repeatable.",
             show_default=False,
         ),
     ] = [],
@@ -225,6 +225,14 @@ def explain_command(
     tables: Annotated[
         list[str], typer.Option("--table", metavar="NAME=PATH", help="Read the rows of a FOR EACH table.")
     ] = [],
+    inputs: Annotated[
+        list[str],
+        typer.Option(
+            "--input",
+            metavar="NAME=PATH",
+            help="Count how many events of a stream go through Spark's shuffle.",
+        ),
+    ] = [],
     form: Annotated[str, typer.Option("--format", metavar="NAME", help="text, mermaid or json.")] = "text",
     limit: Annotated[
         list[str],
@@ -240,7 +248,8 @@ def explain_command(
     from foretell.cli.limit_options import limits_of
 
     tables_given = pairs(tables, "--table", "NAME=PATH")
-    explain.show(file, "json" if as_json else form, tables_given, limits_of(limit), model)
+    events_given = pairs(inputs, "--input", "NAME=PATH")
+    explain.show(file, "json" if as_json else form, tables_given, limits_of(limit), model, events_given)
 
 
 @app.command(

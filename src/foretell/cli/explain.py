@@ -8,14 +8,17 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
+from foretell.arguments.input_settings import InputSettings
 from foretell.arguments.model import as_model, delay_models
 from foretell.arguments.statements import load
-from foretell.arguments.streams import read_tables
+from foretell.arguments.streams import declaration_of, read_tables
 from foretell.cli.output import is_terminal, say, terminal_width
 from foretell.display import wrapped
 from foretell.errors import InputError, suggestion
 from foretell.events.delays.delay_model import DelayModel
+from foretell.events.ingest.reader import EventBatch, read
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Type
 from foretell.language import tree
@@ -34,10 +37,15 @@ FORMATS = ("text", "mermaid", "json")
 
 
 def show(
-    file: Path, form: str, tables: Mapping[str, str], limits: Limits | None = None, model: Path | None = None
+    file: Path,
+    form: str,
+    tables: Mapping[str, str],
+    limits: Limits | None = None,
+    model: Path | None = None,
+    inputs: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Print the plans of the statements of a file. Its streams must be declared; `tables` may give FOR EACH tables, the
-    model has the delays of statements with LOSING."""
+    model has the delays of statements with LOSING, and `inputs` have events on which to count what Spark drops."""
     if form not in FORMATS:
         raise InputError("unknown-format", f"unknown format '{form}'", hint=suggestion(form, FORMATS))
     program = load(file)
@@ -58,8 +66,16 @@ def show(
     for note in derived_window_notes(program.program):
         say(f"note: {note}")
     with writing_to(output):
-        for text in _explained(program, checked, rows, form, limits or Limits(), delays):
+        for text in _explained(program, checked, rows, form, limits or Limits(), delays, _events(program, inputs)):
             output.write(f"{text if width is None else _for_a_terminal(text, width)}\n".encode())
+
+
+def _events(program: Subscriptions, inputs: Mapping[str, str]) -> dict[str, EventBatch]:
+    for name in inputs:
+        if name not in program.sources:
+            hint = suggestion(name, program.sources)
+            raise InputError("unread-input", f"no statement reads a stream '{name}'", hint=hint)
+    return {name: read(path, declaration_of(program, name, InputSettings())) for name, path in inputs.items()}
 
 
 def _for_a_terminal(text: str, width: int) -> str:
@@ -79,6 +95,7 @@ def _explained(
     form: str,
     limits: Limits,
     delays: Mapping[str, DelayModel] | None,
+    events: Mapping[str, EventBatch],
 ) -> Iterator[str]:
     """The text of each statement, of what they share, and of a run on Spark."""
     subscriptions = _subscriptions(checked)
@@ -88,10 +105,10 @@ def _explained(
         if statement.name in explained:
             text = _subscription(explained[statement.name], form)
             assert isinstance(statement, CheckedSubscription)
-            yield text if statement.tree.losing is None else _with_losses(text, statement, form, delays)
+            yield text if statement.tree.losing is None else _with_losses(text, statement, form, delays, limits)
         else:
             assert isinstance(statement, CheckedCorrelator)
-            yield _correlator(statement, form)
+            yield _correlator(statement, types.get(str(statement.tree.table)), form)
     if form == "mermaid":
         return
     shared = sharing_report(subscriptions, Codes(), limits.edges)
@@ -100,7 +117,7 @@ def _explained(
     if form == "text":
         yield _limits_text(limits)
     if checked.statements:
-        divided = explain_on_spark(program, checked, tables)
+        divided = explain_on_spark(program, checked, tables, events)
         yield json.dumps(divided.as_dict()) if form == "json" else divided.as_text()
 
 
@@ -116,6 +133,8 @@ def _limits_text(limits: Limits) -> str:
             "  beyond them a statement stops in the lane; with then=drop it loses its oldest partial matches "
             "(Limits.then)",
             f"  a pattern: {limits.edges:,} edges, and two for each of its steps (Limits.edges)",
+            f"  a statement with LOSING: {limits.patterns:,} patterns (Limits.patterns), "
+            f"{limits.tables:,} tables of delays (Limits.tables)",
         )
     )
 
@@ -129,10 +148,10 @@ def _subscription(explained: Explained, form: str) -> str:
     return as_text(explained)
 
 
-def _correlator(statement: CheckedCorrelator, form: str) -> str:
+def _correlator(statement: CheckedCorrelator, parameters: Mapping[str, Type] | None, form: str) -> str:
     from foretell.correlate.explanation import explain_correlator  # loads kernels
 
-    explained = explain_correlator(statement)
+    explained = explain_correlator(statement, parameters)
     match form:
         case "json":
             return json.dumps(explained.as_dict())
@@ -141,14 +160,16 @@ def _correlator(statement: CheckedCorrelator, form: str) -> str:
     return explained.as_text()
 
 
-def _with_losses(text: str, statement: CheckedSubscription, form: str, delays: Mapping[str, DelayModel] | None) -> str:
+def _with_losses(
+    text: str, statement: CheckedSubscription, form: str, delays: Mapping[str, DelayModel] | None, limits: Limits
+) -> str:
     """The plan of a statement with LOSING, with its automaton."""
     from foretell.recover.loss_automaton import automaton_mermaid, automaton_text, loss_automaton  # loads SciPy
 
     model = None if delays is None else delays.get(statement.name) or DelayModel()
     if isinstance(statement.tree.within, tree.Span):  # a window with a unit is one of TIMESTAMPs, declared or not
         statement = replace(statement, time=Type.TIMESTAMP)
-    automaton = loss_automaton(statement, model)
+    automaton = loss_automaton(statement, model, limits.losing)
     match form:
         case "json":
             return json.dumps({**json.loads(text), "losing": automaton.as_dict()})

@@ -180,9 +180,9 @@ def _columns(group: NotificationGroup) -> list[TableColumn]:
     columns = _value_columns([row.key or {} for row in rows])
     columns += _time_columns(rows, group.kind)
     if any(row.id is not None for row in rows):
-        name = "id" if group.kind in ("match", "forecast") else "estimate"
+        name = "id" if group.kind in ("match", "token", "forecast") else "estimate"
         columns.append(_value_column(name, [row.id for row in rows]))
-    if group.kind != "match" or any(row.probability != 1 for row in rows):
+    if group.kind not in ("match", "token") or any(row.probability != 1 for row in rows):
         columns.append(TableColumn("probability", [f"{row.probability:.3f}" for row in rows], numeric=True))
     if any(row.horizon is not None for row in rows):
         columns.append(TableColumn("within", [_horizon(row.horizon) for row in rows], fixed=True))

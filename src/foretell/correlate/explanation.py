@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from foretell.correlate.chain_explanation import ExplainedChain, explain_chain
 from foretell.correlate.correlation_machine import MachineTransition, State
 from foretell.correlate.reachability import reachable_states
 from foretell.correlate.running_machine import RunningMachine
+from foretell.correlate.template_token_stage import common_selection
+from foretell.events.types import Type
 from foretell.language.checked import CheckedCorrelator
+from foretell.language.correlator_events import correlator_events, step_conditions
+from foretell.language.printer import expression_text
 
 #: So many states are shown.
 _SHOWN = 60
@@ -30,6 +35,8 @@ class ExplainedTransition:
 
 @dataclass(frozen=True)
 class ExplainedCorrelator:
+    """`rows` says how the rows of a FOR EACH table run; None without one."""
+
     name: str
     steps: tuple[str, ...]
     tokens: tuple[str, ...]
@@ -39,6 +46,8 @@ class ExplainedCorrelator:
     counters: int
     form: str
     why: str
+    forecast: ExplainedChain | None = None
+    rows: str | None = None
 
     def as_dict(self) -> dict[str, object]:
         return asdict(self)
@@ -51,9 +60,13 @@ class ExplainedCorrelator:
             f", {self.counters} counters of rounds" if self.counters else ""
         )
         yield f"form: {self.form} ({self.why})"
+        if self.rows is not None:
+            yield f"rows: {self.rows}"
         yield f"steps: {', '.join(self.steps)}"
         yield f"tokens: {', '.join(self.tokens) or 'none: it never notifies'}"
         yield f"active at first: {', '.join(map(_state, self.initial))}"
+        if self.forecast is not None:
+            yield from self.forecast.lines()
         for transition in self.transitions[:_SHOWN]:
             yield f"{transition.module}: {_text(transition)}"
         if len(self.transitions) > _SHOWN:
@@ -76,7 +89,10 @@ class ExplainedCorrelator:
         return "\n".join(lines)
 
 
-def explain_correlator(correlator: CheckedCorrelator) -> ExplainedCorrelator:
+def explain_correlator(
+    correlator: CheckedCorrelator, parameters: Mapping[str, Type] | None = None
+) -> ExplainedCorrelator:
+    """The machine of a correlator; `parameters` are the columns of its FOR EACH table, None where unknown."""
     running = RunningMachine.of(correlator.tree.expression)
     machine = running.flat.machine
     modules = machine.module.in_postorder()
@@ -90,7 +106,21 @@ def explain_correlator(correlator: CheckedCorrelator) -> ExplainedCorrelator:
         counters=machine.counters,
         form=running.decision.value.value,
         why=running.decision.why,
+        forecast=explain_chain(correlator),
+        rows=None if correlator.tree.table is None else _rows(correlator, running.steps, parameters),
     )
+
+
+def _rows(correlator: CheckedCorrelator, steps: Sequence[str], parameters: Mapping[str, Type] | None) -> str:
+    per_row = "a machine for each row and lane, one for rows that were added together with equal values"
+    if parameters is None:
+        return f"{per_row}; give the table with --table to see how an event finds its rows"
+    conditions = step_conditions(correlator)
+    selection = common_selection([conditions[s] for s in steps], correlator_events(correlator), parameters)
+    if selection is None:
+        return f"{per_row}; no comparison with a parameter is in all steps: every event is tried with every row"
+    compared = [f"{expression_text(c.expression)} {c.operator} :{c.parameter}" for c in selection.comparisons]
+    return f"{per_row}; an index finds the rows of an event by {' and '.join(compared)}, which all steps have"
 
 
 def _explained(module: str, transition: MachineTransition) -> ExplainedTransition:

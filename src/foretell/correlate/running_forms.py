@@ -39,6 +39,9 @@ class RunningForm(Protocol):
     def reset(self, lanes: Ints, /) -> None:
         """Begin anew in these lanes."""
 
+    def keep(self, lanes: Ints, /) -> None:
+        """Go on with these lanes only, numbered anew in this order."""
+
     def configurations(self, lanes: Ints, /) -> LaneStates: ...
 
     def set_configurations(self, lanes: Ints, states: LaneStates, /) -> None: ...
@@ -71,6 +74,9 @@ class ConcurrentForm:
         known = lanes[lanes < len(self._states.active)]
         self.set_configurations(known, concurrent_states(self._flat, len(known)))
 
+    def keep(self, lanes: Ints) -> None:
+        self._states = self.configurations(lanes)
+
     def configurations(self, lanes: Ints) -> LaneStates:
         return LaneStates(self._states.active[lanes], self._states.counters[lanes])
 
@@ -102,6 +108,9 @@ class DeterminisedForm:
 
     def reset(self, lanes: Ints) -> None:
         self._states[lanes[lanes < len(self._states)]] = 0
+
+    def keep(self, lanes: Ints) -> None:
+        self._states = self._states[lanes]
 
     def configurations(self, lanes: Ints) -> LaneStates:
         states = self._states[lanes]

@@ -161,7 +161,7 @@ class Deployment:
     def _start(self, statement: CheckedStatement) -> None:
         if self.pipeline is None:
             return
-        table = statement.tree.table if isinstance(statement, CheckedSubscription) else None
+        table = statement.tree.table
         self.pipeline.add(statement, None if table is None else self.tables[table], self.settings.delays)
 
     def remove(self, name: str) -> None:
@@ -174,7 +174,7 @@ class Deployment:
             self.remove_stream(name)
         if self.checker is not None:
             self.checker.remove(name)
-        table = statement.table if isinstance(statement, tree.Subscription) else None
+        table = statement.table if isinstance(statement, tree.Subscription | tree.Correlator) else None
         if table is not None and table not in self.registry.templates:
             self.tables.pop(table, None)
 
@@ -217,7 +217,7 @@ class Deployment:
         if not isinstance(name, str) or name not in self.tables:
             statement = self.registry.by_name.get(str(name))
             subscription = statement.tree if statement is not None else None
-            table = subscription.table if isinstance(subscription, tree.Subscription) else None
+            table = subscription.table if isinstance(subscription, tree.Subscription | tree.Correlator) else None
             hint = suggestion(str(name), self.tables) if table is None else f"'{name}' is FOR EACH '{table}'"
             raise InputError("unread-table", f"no statement is FOR EACH '{name}'", hint=hint)
         return self.tables[name]

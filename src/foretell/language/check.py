@@ -16,6 +16,7 @@ from foretell.language.checked import CheckedCorrelator, CheckedProgram, Checked
 from foretell.language.definitions import definitions_of
 from foretell.language.stream_schemas import declared_schema, merged_schema, scope_of
 from foretell.language.subscription_check import Columns, check_subscription
+from foretell.language.token_forecasts import check_token_forecast
 from foretell.language.tree import defined_twice, place_of
 from foretell.language.type_check import check_condition
 
@@ -102,12 +103,12 @@ class Checker:
         for name in statement.streams:
             if name not in streams:
                 streams[name] = _undeclared_schema(name, [*streams, *derived], complete=self.complete)
+        columns = tables.get(statement.table or "", {})
         if isinstance(statement, tree.Subscription):
-            columns = tables.get(statement.table or "", {})
             subscription = check_subscription(statement, streams, columns, losses)
             streams[statement.name] = _derived_schema(subscription, streams)
             return subscription
-        correlator = _check_correlator(statement, streams)
+        correlator = _check_correlator(statement, streams, columns)
         first = streams[statement.streams[0]]
         streams[statement.name] = Schema(
             {"token": Type.STRING}, None, simultaneous=first.simultaneous, timing=first.time_type
@@ -173,11 +174,14 @@ def _derived_schema(subscription: CheckedSubscription, streams: Mapping[str, Sch
     return Schema(attributes, None, simultaneous=first.simultaneous, timing=subscription.time)
 
 
-def _check_correlator(correlator: tree.Correlator, streams: Mapping[str, Schema]) -> CheckedCorrelator:
+def _check_correlator(
+    correlator: tree.Correlator, streams: Mapping[str, Schema], columns: Columns
+) -> CheckedCorrelator:
     schema = merged_schema(streams, correlator)
-    scope = replace(scope_of(schema, correlator), has_previous=False, has_match=False)
-    used = {n.step for n in correlator.expression.walk() if isinstance(n, tree.On)}
-    used |= {n.guard for n in correlator.expression.walk() if isinstance(n, tree.Mode)}
+    parameters = None if correlator.table is None else columns
+    scope = replace(scope_of(schema, correlator), has_previous=False, has_match=False, parameters=parameters)
+    used = dict.fromkeys(n.step for n in correlator.expression.walk() if isinstance(n, tree.On))
+    used |= dict.fromkeys(n.guard for n in correlator.expression.walk() if isinstance(n, tree.Mode))
     for node in correlator.expression.walk():
         if isinstance(node, tree.Modes) and len(node.modes) > MOST_MODES:
             message = f"in ... do has {len(node.modes):,} modes, more than {MOST_MODES}"
@@ -186,4 +190,6 @@ def _check_correlator(correlator: tree.Correlator, streams: Mapping[str, Schema]
     for step, condition in definitions_of(correlator.definitions, used, "expression"):
         check_condition(condition, scope)
         conditions[step] = (condition,)
-    return CheckedCorrelator(correlator, conditions, schema.attributes, schema.time_type)
+    horizon = check_token_forecast(correlator, schema.time_type)
+    row_ids = Type.NULL if correlator.table is None else columns.get("id", Type.STRING)
+    return CheckedCorrelator(correlator, conditions, schema.attributes, schema.time_type, horizon, row_ids)

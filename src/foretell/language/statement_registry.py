@@ -56,8 +56,8 @@ class StatementRegistry:
         """The index and the name under which a statement is listed as a reader."""
         if isinstance(statement, tree.Subscription | tree.Correlator):
             yield from ((self.readers, str(stream)) for stream in statement.streams)
-        if isinstance(statement, tree.Subscription) and statement.table is not None:
-            yield self.templates, str(statement.table)
+            if statement.table is not None:
+                yield self.templates, str(statement.table)
 
     # ── lookups ──
 

@@ -123,7 +123,7 @@ class Subscriptions(Viewed):
     @property
     def tables(self) -> dict[str, None]:
         """The names of the FOR EACH tables."""
-        return {str(s.table): None for s in self.program.statements if isinstance(s, tree.Subscription) and s.table}
+        return {str(s.table): None for s in self._reading if s.table}
 
 
 def _pattern(statement: tree.Subscription | tree.Correlator) -> str:

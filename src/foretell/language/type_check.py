@@ -162,7 +162,7 @@ def _variable(variable: tree.Variable, scope: Scope) -> Type:
 
 def _parameter(parameter: tree.Parameter, scope: Scope) -> Type:
     if scope.parameters is None:
-        hint = "name its table: SUBSCRIBE name FOR EACH table FROM ..."
+        hint = "name its table before FROM: FOR EACH table"
         refuse("no-table", f"the parameter :{parameter.name} needs FOR EACH", parameter.place, hint)
     if scope.parameters and parameter.name not in scope.parameters:
         hint = suggestion(parameter.name, scope.parameters)

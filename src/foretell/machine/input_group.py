@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,8 @@ from foretell.machine.nfa_group import NfaGroup
 from foretell.machine.observe.forecast_emitter import ForecastEmitter, ObservedStatement
 from foretell.machine.observe.observer import NO_OBSERVERS, Observer, ObserverFactory, observer_state, restore_observer
 from foretell.machine.result_stage import ResultStages
-from foretell.machine.subscription_runtime import SubscriptionRuntime
-from foretell.machine.template_rows import TemplateRows, parameter_columns
+from foretell.machine.shared_rows import RowSharing, equal_rows
+from foretell.machine.template_rows import RowsById, TemplateRows, parameter_columns
 from foretell.plan.match_plan import AbsencePlan, InputGroupPlan, NfaGroupPlan, StatementPlan
 from foretell.storage.recorded_values import indices, instant, require
 
@@ -59,6 +60,7 @@ class InputGroup:
         self.stages = ResultStages()
         self._executors: dict[str, RowExecutors] = {}
         self._shared: dict[int, NfaGroup] = {}  # by the numbers of their plans
+        self._sharing = RowSharing()
 
     @property
     def stores(self) -> dict[str, int]:
@@ -74,7 +76,7 @@ class InputGroup:
             "lanes": self.stream.lanes.nbytes + bytes_held(self.stream.lags, absences, without=without),
             "matches that wait": _WORK_ON_WAITING * bytes_held(kept, without=without),
             "forecasts": bytes_held(observers, trackers, without=without),
-            "estimates": self.stages.nbytes,
+            **self.stages.stores,
         }
 
     @property
@@ -135,7 +137,7 @@ class InputGroup:
     @property
     def keeps_texts(self) -> bool:
         """Whether no text can be freed: forecasts and an `a[i]` that counts in the whole lane keep them for good."""
-        return any(group.keeps_lanes for group in self.nfa_groups) or any(a.observer is not None for a in self.absences)
+        return any([g.keeps_lanes for g in self.nfa_groups] + [a.observer is not None for a in self.absences])
 
     def texts(self) -> Iterator[Ints]:
         """The codes of all texts that the group holds."""
@@ -165,7 +167,7 @@ class InputGroup:
 
     def relieve(self) -> bool:
         """Stops or drops runs, and forgets the events that only they need; False where there are none."""
-        executors = [group.executor for group in self.nfa_groups if group.executor is not None]
+        executors = (group.executor for group in self.nfa_groups if group.executor is not None)
         fullest = max(executors, key=lambda executor: executor.alive, default=None)
         if fullest is None or not fullest.alive:
             return False
@@ -181,27 +183,34 @@ class InputGroup:
         """The results of a batch, and of time until `now`; `ends` where no more events come."""
         self._adopt_plans()
         segment = self.stream.append(inputs)
-        results = [result for group in self.nfa_groups for result in group.process(segment, now, order, ends=ends)]
+        results: list[ResultBatch] = []
+        for group in self.nfa_groups:
+            results += self._sharing.results(group, group.process(segment, now, order, ends=ends))
         for absence in self.absences:
             absent = absence.process(segment, now, order)
-            results.append(absent)
+            results += self._sharing.results(absence, [absent])
             if absence.observer is not None:
                 results += ForecastEmitter(absence.observer, absence).emit(segment, None, [absent])
         self.now = now
         if self.stages or self.plan.reads_estimates:
             results = self.stages.process(results, now)
             self.ledger.warnings += self.stages.take_notes()
+            results += [forecast for group in self.nfa_groups for forecast in group.forecasts_of(self.stages, segment)]
         if self.stream.crowded:
             self._forget()
-        self._unaccounted += len(segment) + sum(map(len, results))
+        self._unaccounted += len(segment) + sum(map(len, results)) + self.stages.take_begun()
         waiting = 0
-        for group in self.nfa_groups:
-            for member in group.members.values():
-                waiting += sum(map(len, member.pending))
+        for member in [m for group in self.nfa_groups for m in group.members.values()]:
+            waiting += sum(map(len, member.pending))
         if waiting - 2 * self._waiting >= ACCOUNTED_EVENTS or self._needs_account:
             self._waiting = waiting
             self.account()
         return results
+
+    @property
+    def waiting(self) -> Counter[str]:
+        """The number of partial and undecided matches of each statement that only need time to pass, for each row."""
+        return self._sharing.waiting(self.nfa_groups)
 
     def frontier(self, name: str) -> Frontier | None:
         """Where the first match lies that LONGEST holds for a statement."""
@@ -257,7 +266,7 @@ class InputGroup:
         if any(group.looks_between for group in self.nfa_groups):
             oldest = [group.oldest for group in self.nfa_groups]
             for group in self.nfa_groups:
-                oldest += [self._leading_from(m) for m in group.members.values() if m.plan.leading]
+                oldest += [m.leading_from(self.now) for m in group.members.values() if m.plan.leading]
             limit = min((o for o in oldest if o is not None), default=self.stream.positions)
             remembers = any(m.plan.remembers for group in self.nfa_groups for m in group.members.values())
             self.stream.forget(0 if remembers else limit, list(self.stages.referenced))
@@ -268,15 +277,6 @@ class InputGroup:
             for member in group.members.values():
                 member.forget(limit)
 
-    def _leading_from(self, member: SubscriptionRuntime) -> int:
-        """The first position that a leading negation may still look at: a window before a match that began a window
-        ago, as a match may that waits for a trailing negation."""
-        within = member.selection.within
-        assert within is not None
-        whole = self.stream.buffer.whole
-        row = np.searchsorted(whole.events.time.values + 2 * within, self.now, side="left")
-        return int(whole.positions_of(np.atleast_1d(row))[0])
-
     # ── statements ──
 
     def add(self, plan: InputGroupPlan, statement: StatementPlan, table: TemplateTable | None) -> None:
@@ -286,13 +286,20 @@ class InputGroup:
         group = plan.group_of(statement.name)
         if statement.runs_by_row:
             assert table is not None
-            for row in table.rows:
-                self._start(statement, row)
+            self._start_rows(statement, table)
         elif table is not None and isinstance(group, NfaGroupPlan) and group.selection is not None:
             rows = TemplateRows.of(group.selection, table, self.strings, self.stream.positions)
             self._start(statement, None, rows)
         else:
             self._start(statement)
+
+    def _start_rows(self, statement: StatementPlan, table: TemplateTable) -> None:
+        """An executor for each row of a template, one for rows that are equal."""
+        for rows in equal_rows(statement, table.rows):
+            executor, ids = self._start(statement, rows[0]), [row["id"] for row in rows]
+            self._executors[statement.name] |= dict.fromkeys(ids, executor)
+            if len(ids) > 1:
+                self._sharing.enter(executor, ids)
 
     def _start(
         self, statement: StatementPlan, row: Mapping[str, Scalar] | None = None, rows: TemplateRows | None = None
@@ -325,7 +332,7 @@ class InputGroup:
     def remove(self, plan: InputGroupPlan | None, statement: StatementPlan) -> None:
         """Stops a statement that `plan` has no more; None where it was the last."""
         group = None if plan is None or statement.group is None else plan.groups.get(statement.group)
-        for executor in self._executors.pop(statement.name).values():
+        for executor in dict.fromkeys(self._executors.pop(statement.name).values()):
             if isinstance(group, NfaGroupPlan) and isinstance(executor, NfaGroup):
                 executor.remove(group, statement.number)
             else:
@@ -334,6 +341,7 @@ class InputGroup:
         self.plan = plan or self.plan
 
     def _stop(self, executor: AbsenceExecutor | NfaGroup) -> None:
+        self._sharing.forget(executor)
         if isinstance(executor, AbsenceExecutor):
             del self.absences[executor]
             return
@@ -344,20 +352,24 @@ class InputGroup:
     def add_rows(self, name: str, table: TemplateTable) -> None:
         statement = self.plan.statements[name]
         if statement.runs_by_row:
-            for row in table.rows:
-                self._start(statement, row)
-            return
-        group, rows = self._serving(name)
-        group.move_rows(rows.add(table, self.strings, self.stream.positions))
+            self._start_rows(statement, table)
+        elif statement.stage_has_rows:
+            self.stages[name].add_rows(table)
+        else:
+            group, rows = self._serving(name)
+            group.move_rows(rows.add(table, self.strings, self.stream.positions))
 
     def remove_rows(self, name: str, ids: list[Scalar]) -> None:
         self.stages.remove_rows(name, ids)
-        if self.plan.statements[name].runs_by_row:
+        statement = self.plan.statements[name]
+        if statement.runs_by_row:
             for row_id in ids:
-                self._stop(self._executors[name].pop(row_id))
-            return
-        group, rows = self._serving(name)
-        group.move_rows(rows.remove(ids))
+                executor = self._executors[name].pop(row_id)
+                if self._sharing.remove(executor, row_id):
+                    self._stop(executor)
+        elif not statement.stage_has_rows:
+            group, rows = self._serving(name)
+            group.move_rows(rows.remove(ids))
 
     def _serving(self, name: str) -> tuple[NfaGroup, TemplateRows]:
         """The executor that serves all rows of a template."""
@@ -378,6 +390,7 @@ class InputGroup:
             "groups": [group.state() for group in self.nfa_groups],
             "silent": [[a.plan.name, a.id, a.silences.state(), observer_state(a.observer)] for a in self.absences],
             "stages": self.stages.state(),
+            "sharing": self._sharing.state(self._executors),
         }
 
     def restore(self, state: Mapping[str, Any], tables: Mapping[str, TemplateTable], places: int) -> StateBounds:
@@ -385,7 +398,7 @@ class InputGroup:
         self.now = instant(state["now"], "the time", is_float=self.plan.input.time is Type.FLOAT)
         bounds = self.stream.restore(state["feed"], places)
         self._executors = {name: {} for name in self.plan.statements}
-        rows = _RowsById(tables)
+        rows = RowsById(tables)
         for recorded in state["groups"]:
             self._restore_group(recorded, rows, tables, bounds)
         self._want_lags()
@@ -393,10 +406,11 @@ class InputGroup:
         for name, row_id, silences, *observer in state["silent"]:
             statement = self.plan.statements[name]
             require(row_id not in self._executors[name], "the groups of statements")
-            executor = self._start(statement, None if row_id is None else rows.row(statement, row_id))
+            executor = self._start(statement, None if row_id is None else rows.row(statement.table, row_id))
             assert isinstance(executor, AbsenceExecutor)
             executor.silences.restore(silences, bounds.lanes, self.now - executor.plan.within, self.now)
             restore_observer(executor.observer, observer[0] if observer else None)
+        self._sharing.restore(state.get("sharing", {}), self._executors)  # early snapshots have none
         for name, statement in self.plan.statements.items():
             own = {None} if not statement.runs_by_row else {row["id"] for row in tables[str(statement.table)].rows}
             require(set(self._executors[name]) == own, "the groups of statements")
@@ -410,10 +424,10 @@ class InputGroup:
         """Results of a statement, or of one row of a template, from a snapshot, for the statements that read them."""
         group = self._executors[name][row_id]
         assert isinstance(group, NfaGroup)
-        return group.unread_results(recorded, bounds)
+        return replace(group.unread_results(recorded, bounds), id=row_id)
 
     def _restore_group(
-        self, state: Mapping[str, Any], rows: _RowsById, tables: Mapping[str, TemplateTable], bounds: StateBounds
+        self, state: Mapping[str, Any], rows: RowsById, tables: Mapping[str, TemplateTable], bounds: StateBounds
     ) -> None:
         names = [state["joined"][int(number)][0] for number in state["members"]]
         group: AbsenceExecutor | NfaGroup | None = None
@@ -422,8 +436,8 @@ class InputGroup:
             row_id = member["id"] if statement.runs_by_row else None
             require(row_id not in self._executors[name], "the groups of statements")
             if statement.runs_by_row:
-                group = self._start(statement, rows.row(statement, member["id"]))
-            elif statement.table is not None:
+                group = self._start(statement, rows.row(statement.table, member["id"]))
+            elif statement.table is not None and not statement.stage_has_rows:
                 plan = self.plan.group_of(name)
                 assert isinstance(plan, NfaGroupPlan)
                 assert plan.selection is not None
@@ -434,17 +448,3 @@ class InputGroup:
                 group = self._start(statement)
         assert isinstance(group, NfaGroup)
         group.restore(state, bounds)
-
-
-class _RowsById:
-    """The rows of FOR EACH tables by their ids."""
-
-    def __init__(self, tables: Mapping[str, TemplateTable]) -> None:
-        self._tables = tables
-        self._rows: dict[str, dict[Scalar, Mapping[str, Scalar]]] = {}
-
-    def row(self, statement: StatementPlan, row_id: Scalar) -> Mapping[str, Scalar]:
-        name = str(statement.table)
-        if name not in self._rows:
-            self._rows[name] = {row["id"]: row for row in self._tables[name].rows}
-        return self._rows[name][row_id]

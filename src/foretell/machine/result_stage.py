@@ -9,15 +9,19 @@ from typing import Any
 import numpy as np
 
 from foretell.arrays import Ints
+from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.notification import Notification
 from foretell.events.types import Scalar
 from foretell.filter.string_dictionary import StringDictionary, Texts
+from foretell.machine.exec.observation import Observation
+from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.lane_keys import LaneKeys
 from foretell.machine.input.merged_stream import MergedStream
 from foretell.machine.input.revisions import LateInput
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.matches.uncertainty import split_by_certainty
+from foretell.plan.result_schema import ResultSchema
 from foretell.records import record
 
 
@@ -30,6 +34,16 @@ class ReportedEstimate:
     settle: Callable[[bool], ResultBatch]
 
 
+@record
+class ObservedResults:
+    """A statement with a result stage as forecasts observe it: the configuration after each event of a batch, and the
+    results that they forecast. `schema` is that of the statement."""
+
+    observation: Observation
+    results: list[ResultBatch]
+    schema: ResultSchema
+
+
 class ResultStage:
     """Makes the results of a statement from those of the `patterns` that run for it, of which the first has its name.
     `subscription` is the statement as the user has written it, of which the machine knows nothing.
@@ -39,9 +53,14 @@ class ResultStage:
 
     subscription: Any
     patterns: Sequence[str]
+    store = "estimates"  # the name of what its memory has, in errors
 
     def process(self, results: Sequence[ResultBatch], now: int | float, /) -> list[ResultBatch]:
         """The results of the statement, from those of its patterns in a batch."""
+        raise NotImplementedError
+
+    def observed(self, segment: EventSegment, /) -> ObservedResults:
+        """The statement as forecasts observe it, after each event of the batch that was processed last."""
         raise NotImplementedError
 
     def state(self) -> Mapping[str, Any]:
@@ -82,9 +101,17 @@ class ResultStage:
         """The results that were reported before and may be confirmed or withdrawn at a time."""
         return iter(())
 
+    def take_begun(self) -> int:
+        """How many more lanes of its own it has since the last call, beyond those of the events."""
+        return 0
+
     def texts(self) -> Iterable[Ints]:
         """The codes of texts besides those in held results."""
         return ()
+
+    def add_rows(self, table: TemplateTable, /) -> None:
+        """Run more rows of a template, from the next event on."""
+        raise NotImplementedError
 
     def remove_rows(self, ids: Iterable[Scalar], /) -> None:
         """Forget rows of a template."""
@@ -102,8 +129,12 @@ class ResultStages(dict[str, ResultStage]):
     """The stages of an input group, by their statements."""
 
     @property
-    def nbytes(self) -> int:
-        return sum(stage.nbytes for stage in self.values())
+    def stores(self) -> dict[str, int]:
+        """The memory of the stages, by what it is."""
+        stores: dict[str, int] = {}
+        for stage in self.values():
+            stores[stage.store] = stores.get(stage.store, 0) + stage.nbytes
+        return stores
 
     @property
     def held(self) -> Iterator[ResultBatch]:
@@ -144,6 +175,9 @@ class ResultStages(dict[str, ResultStage]):
         if not any(result.schema.uncertain for result in results):
             return results
         return [part for result in results for part in _by_certainty(result)]
+
+    def take_begun(self) -> int:
+        return sum(stage.take_begun() for stage in self.values())
 
     def take_notes(self) -> list[str]:
         return [note for stage in self.values() for note in stage.take_notes()]

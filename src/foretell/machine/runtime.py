@@ -181,8 +181,7 @@ class MatchRuntime:
         any. A negated step alone always waits: it is not counted."""
         counts: Counter[str] = Counter()
         for group in self.groups.values():
-            for nfa_group in group.nfa_groups:
-                counts.update(nfa_group.waiting)
+            counts.update(group.waiting)
         for name, stage in self.stages.items():
             counts[name] = sum(counts.pop(pattern) for pattern in stage.patterns)
         return {name: count for name, count in counts.items() if count}

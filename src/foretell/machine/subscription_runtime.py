@@ -88,6 +88,15 @@ class SubscriptionRuntime:
             return replace(results, intervals=_row_intervals(results), rows=self.rows.indexed)
         return self._selected(results, now, order, live) if self.selection.selects else results
 
+    def leading_from(self, now: int | float) -> int:
+        """The first position that a leading negation may still look at: a window before a match that began a window
+        ago, as a match may that waits for a trailing negation."""
+        within = self.selection.within
+        assert within is not None
+        whole = self.stream.buffer.whole
+        row = np.searchsorted(whole.events.time.values + 2 * within, now, side="left")
+        return int(whole.positions_of(np.atleast_1d(row))[0])
+
     def forget(self, oldest: int) -> None:
         """Drops what only matches with events before a position could need."""
         self.first_last.forget(oldest)

@@ -130,3 +130,17 @@ def _read(
 def _joined(first: Column, second: Column) -> Column:
     values, nulls = np.concatenate([first.values, second.values]), np.concatenate([first.nulls, second.nulls])
     return Column(first.kind, values, nulls)
+
+
+class RowsById:
+    """The rows of FOR EACH tables by their ids."""
+
+    def __init__(self, tables: Mapping[str, TemplateTable]) -> None:
+        self._tables = tables
+        self._rows: dict[str, dict[Scalar, Mapping[str, Scalar]]] = {}
+
+    def row(self, table: str | None, row_id: Scalar) -> Mapping[str, Scalar]:
+        name = str(table)
+        if name not in self._rows:
+            self._rows[name] = {row["id"]: row for row in self._tables[name].rows}
+        return self._rows[name][row_id]

@@ -27,6 +27,7 @@ from foretell.plan.single_nfa import single_nfa
 from foretell.plan.strategy import (
     Executor,
     GroupKind,
+    ObservationMode,
     Strategy,
     TemplateMode,
     as_recorded,
@@ -148,7 +149,7 @@ class _GroupBuilder:
         elif known is not None and self._joinable(known):
             group = known
             self.groups[group] = self._joined(known, subscription)
-        elif subscription.tree.table is not None and not parameters:
+        elif subscription.tree.table is not None and not parameters and not subscription.correlated:
             group = None
         else:
             group = self._new(self._made(subscription, parameters, strategy))
@@ -203,7 +204,7 @@ class _GroupBuilder:
         if strategy.executor.value is Executor.ARRIVALS:
             lowered = arrivals.lower_arrivals(subscription, code_of, parameters, selected=selected, edges=edges)
             return replace(group, arrivals=lowered)
-        observed = mode is not None
+        observed = mode not in (None, ObservationMode.CORRELATOR)
         nfa = single_nfa(subscription, code_of, parameters, selected=selected, observed=observed, edges=edges)
         return replace(group, nfa=nfa, keyed=choose_keys(nfa, observed=observed))
 

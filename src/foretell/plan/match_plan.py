@@ -190,6 +190,22 @@ class StatementPlan:
         template = self.strategy.template
         return template is not None and template.value is TemplateMode.EXECUTOR_PER_ROW
 
+    @property
+    def shares_rows(self) -> bool:
+        """Whether equal rows of the FOR EACH table may have one executor: no id tells them apart, nobody learns from
+        each of them, and the estimates of each are not withdrawn apart."""
+        if self.strategy.observation is not None or self.subscription.hidden:
+            return False
+        steps = self.subscription.steps.values()
+        conditions = [c for step in steps for c in (*step.conditions, *step.counted, *(e for _, e in step.binders))]
+        nodes = (n for part in (self.subscription.tree, self.subscription.pattern, *conditions) for n in part.walk())
+        return not any(isinstance(node, tree.Parameter) and node.name == "id" for node in nodes)
+
+    @property
+    def stage_has_rows(self) -> bool:
+        """Whether the result stage of the statement has the rows of the FOR EACH table."""
+        return self.subscription.correlated and self.table is not None
+
 
 @record
 class InputGroupPlan:

@@ -69,6 +69,7 @@ class TemplateMode(Enum):
 
     ONE_EXECUTOR = "one executor for all rows"
     EXECUTOR_PER_ROW = "an executor for each row"
+    MACHINE_PER_ROW = "a machine for each row"
 
 
 class ObservationMode(Enum):
@@ -78,6 +79,7 @@ class ObservationMode(Enum):
     SECOND_EXECUTOR = "a second executor with a probe"
     ARRIVAL_TRACKER = "a tracker of the arrival lists"
     NO_RUNS = "no runs to observe"
+    CORRELATOR = "the states of the correlator"
 
 
 class Kernel(Enum):
@@ -168,10 +170,8 @@ def as_recorded(
         strategy = replace(strategy, executor=Decision(executor, why), sharing=Decision(sharing, why))
         if strategy.observation is not None:
             strategy = replace(strategy, observation=_choose_observation(subscription, executor))
-    if strategy.template is not None and not one_executor:
-        per_row = TemplateMode.EXECUTOR_PER_ROW
-        if strategy.template.value is not per_row:
-            strategy = replace(strategy, template=Decision(per_row, why))
+    if strategy.template is not None and strategy.template.value is TemplateMode.ONE_EXECUTOR and not one_executor:
+        strategy = replace(strategy, template=Decision(TemplateMode.EXECUTOR_PER_ROW, why))
     return strategy
 
 
@@ -181,9 +181,7 @@ def as_recorded(
 def choose_executor(subscription: CheckedSubscription) -> Decision[Executor]:
     """Arrival lists where they can run the pattern and where it pays; an NFA runs every pattern with events."""
     if subscription.tree.losing is not None:
-        why = (
-            "each set of steps that may be lost has a pattern of its own, and others tell of a lost step seen after all"
-        )
+        why = "each set of steps that may be lost has a pattern, and others tell of a lost step seen after all"
         return Decision(Executor.HIDDEN, why)
     if isinstance(subscription.pattern, tree.Silence):
         return Decision(Executor.ABSENCE, "a negated step alone binds no events, so a clock in each lane is enough")
@@ -289,8 +287,7 @@ def choose_correlator_form(states: int | None) -> Decision[CorrelatorForm]:
 
 
 def _choose_sharing(subscription: CheckedSubscription, executor: Executor, *, observed: bool) -> Decision[Sharing]:
-    why = _reason_to_own(subscription, executor, observed=observed)
-    if why is not None:
+    if (why := _reason_to_own(subscription, executor, observed=observed)) is not None:
         return Decision(Sharing.OWN, why)
     if _is_strict(subscription):
         return Decision(Sharing.STRICT, "every operator is `,`: equal prefixes of such patterns are one")
@@ -336,6 +333,8 @@ def _choose_template(
     if subscription.tree.table is None:
         return None
     per_row = TemplateMode.EXECUTOR_PER_ROW
+    if subscription.correlated:
+        return Decision(TemplateMode.MACHINE_PER_ROW, "one executor finds the events of all rows, equal rows run once")
     if isinstance(subscription.pattern, tree.Silence):
         return Decision(per_row, "each row has its own clocks")
     if subscription.hidden or subscription.tree.losing is not None:
@@ -346,8 +345,7 @@ def _choose_template(
         return Decision(per_row, "the parameters do more than select the first event by equalities and one bound")
     if parameters is not None and template_selection(subscription, parameters) is None:
         return Decision(per_row, "a parameter bounds a STRING" if parameters else "the table has no columns")
-    why = "the parameters only select the first event, by equalities and at most one bound"
-    return Decision(TemplateMode.ONE_EXECUTOR, why)
+    return Decision(TemplateMode.ONE_EXECUTOR, "the parameters only select the first event")
 
 
 def serves_all_rows(subscription: CheckedSubscription, parameters: Mapping[str, Type] | None = None) -> bool:
@@ -357,6 +355,8 @@ def serves_all_rows(subscription: CheckedSubscription, parameters: Mapping[str, 
 
 
 def _choose_observation(subscription: CheckedSubscription, executor: Executor) -> Decision[ObservationMode]:
+    if subscription.correlator is not None:
+        return Decision(ObservationMode.CORRELATOR, "a correlator has one state in each lane, and no runs")
     if executor is Executor.ABSENCE:
         return Decision(ObservationMode.NO_RUNS, "an absence clock has no runs")
     if executor is Executor.ARRIVALS:

@@ -69,7 +69,7 @@ def selection_of(subscription: CheckedSubscription) -> tuple[Comparison, ...] | 
         for condition in (*step.conditions, *(e for _, e in step.binders)):
             if not has_parameter(condition):
                 continue
-            comparison = _comparison(condition)
+            comparison = comparison_of(condition)
             if name not in first_steps or comparison is None or step.shape.repeated:
                 return None
             comparisons.append(comparison)
@@ -77,7 +77,8 @@ def selection_of(subscription: CheckedSubscription) -> tuple[Comparison, ...] | 
     return tuple(comparisons) if comparisons and inequalities <= 1 else None
 
 
-def _comparison(condition: tree.Expression) -> Comparison | None:
+def comparison_of(condition: tree.Expression) -> Comparison | None:
+    """A condition as the comparison of a value of the event with a parameter; None where it is another."""
     match condition:
         case tree.Binary(operator="=" | "<" | "<=" | ">" | ">=", left=value, right=tree.Parameter(name=name)):
             operator = condition.operator

@@ -18,7 +18,7 @@ taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 
@@ -26,6 +26,7 @@ from foretell.errors import InputError
 from foretell.language import tree
 from foretell.language.checked import CheckedCorrelator
 from foretell.reference.expressions import Frame, holds
+from foretell.reference.functions import Value
 from foretell.reference.lane import Lane, PlacedEvent
 
 State = int
@@ -305,8 +306,10 @@ def _parts(node: tree.Node) -> int:
     return parts * (node.count or 1) if isinstance(node, tree.Again) else parts
 
 
-def tokens(correlator: CheckedCorrelator, lane: Lane) -> Iterator[tuple[str, PlacedEvent]]:
-    """The tokens of one lane, each with the event that emitted it."""
+def tokens(
+    correlator: CheckedCorrelator, lane: Lane, parameters: Mapping[str, Value]
+) -> Iterator[tuple[str, PlacedEvent]]:
+    """The tokens of one lane, each with the event that emitted it; `parameters` are a row of the FOR EACH table."""
     if _parts(correlator.tree.expression) > MOST_PARTS:
         raise InputError(
             "too-many-rounds",
@@ -316,7 +319,7 @@ def tokens(correlator: CheckedCorrelator, lane: Lane) -> Iterator[tuple[str, Pla
         )
     run = CorrelationRun.start(MachineConstruction().build(correlator.tree.expression))
     for at in lane.events:
-        frame = Frame(correlator.attributes, correlator.time, this=at.event)
+        frame = Frame(correlator.attributes, correlator.time, this=at.event, parameters=parameters)
 
         def satisfies(step: str, frame: Frame = frame) -> bool:
             return all(holds(c, frame) for c in correlator.conditions[step])

@@ -32,7 +32,7 @@ Row = Mapping[str, Value]
 
 @dataclass(frozen=True)
 class ReferenceResult:
-    """A notification with the data for its order and for the derived event."""
+    """A notification with the data for its order and for the derived event. `number` is that of a token in its lane."""
 
     notification: Notification
     attributes: Mapping[str, Scalar]
@@ -40,14 +40,15 @@ class ReferenceResult:
     positions: tuple[int, ...]
     steps: tuple[int, ...]
     rests_on: frozenset[Hidden] = frozenset()
+    number: int = 0
 
     @property
     def order(self) -> tuple[object, ...]:
-        """By end, then subscription, then the positions of the events."""
+        """By end, then subscription, then the positions of the events; the tokens of a row as they are emitted."""
         n = self.notification
         key = json.dumps(n.key, sort_keys=True, default=str)
-        number = (n.id, "") if isinstance(n.id, int | float) else (math.inf, str(n.id))
-        return n.end, n.subscription, self.positions, self.steps, number, key
+        row = (n.id, "") if isinstance(n.id, int | float) else (math.inf, str(n.id))
+        return n.end, n.subscription, self.positions, self.steps, row, key, self.number
 
 
 def run(
@@ -106,12 +107,13 @@ def _results(
     timing: Mapping[str, DelayModel],
     arrivals: Iterable[LateArrival],
 ) -> Iterator[ReferenceResult]:
-    if isinstance(statement, CheckedCorrelator):
-        yield from _tokens(statement, merged)
-        return
     rows: Iterable[Row] = [{}]
     if statement.tree.table is not None:
         rows = tables[statement.tree.table]
+    if isinstance(statement, CheckedCorrelator):
+        for row in rows:
+            yield from _tokens(statement, merged, row)
+        return
     for row in rows:
         for lane in lanes(merged, statement.tree.per, statement.simultaneous):
             matcher = ReferenceMatcher(statement, lane, now, row)
@@ -227,7 +229,7 @@ def _matched(matcher: ReferenceMatcher, match: Match) -> ReferenceResult:
         attributes,
         kind="estimate" if estimate else "match",
         probability=probability,
-        id=_id(matcher),
+        id=_row_id(matcher.parameters),
         events=events,
     )
     if estimate and match.scorer is not None:
@@ -267,8 +269,8 @@ def _shown(attributes: Mapping[str, Scalar], types: Mapping[str, Type]) -> dict[
     }
 
 
-def _id(matcher: ReferenceMatcher) -> Scalar:
-    found = matcher.parameters.get("id")
+def _row_id(row: Row) -> Scalar:
+    found = row.get("id")
     if isinstance(found, datetime):
         return format_timestamp((found - EPOCH) // timedelta(microseconds=1))
     return None if isinstance(found, timedelta) else found
@@ -298,7 +300,7 @@ def _silences(matcher: ReferenceMatcher, pattern: tree.Silence) -> Iterator[Refe
             continue
         attributes = _attributes(statement, {r.name: value(r.expression, whole) for r in statement.tree.returns})
         yield ReferenceResult(
-            _notification(statement, matcher.lane, start, end, attributes, id=_id(matcher)),
+            _notification(statement, matcher.lane, start, end, attributes, id=_row_id(matcher.parameters)),
             attributes,
             deadline_key(end),
             (),
@@ -306,15 +308,16 @@ def _silences(matcher: ReferenceMatcher, pattern: tree.Silence) -> Iterator[Refe
         )
 
 
-def _tokens(statement: CheckedCorrelator, merged: list[Event]) -> Iterator[ReferenceResult]:
+def _tokens(statement: CheckedCorrelator, merged: list[Event], row: Row) -> Iterator[ReferenceResult]:
     for lane in lanes(merged, statement.tree.per, simultaneous=False):
-        for order, (token, at) in enumerate(tokens(statement, lane)):
+        for number, (token, at) in enumerate(tokens(statement, lane, row)):
             attributes = {"token": token}
             time = at.event.end
             yield ReferenceResult(
-                _notification(statement, lane, time, time, attributes, kind="token"),
+                _notification(statement, lane, time, time, attributes, kind="token", id=_row_id(row)),
                 attributes,
                 at.event.key,
                 (at.position,),
-                (order,),
+                (),
+                number=number,
             )

@@ -100,6 +100,10 @@ class _ReadingBuilder(StatementBuilder[_Tree]):
         names = (s._clauses["name"] if isinstance(s, StatementBuilder) else s for s in streams)
         return self._with_clause("FROM", _names(tuple(names), "from_()", "a stream"))
 
+    def for_each(self, table: str) -> Self:
+        """FOR EACH: a statement for each row of the table; `parameter("column")` is its value."""
+        return self._with_clause("FOR EACH", checked_name(table, "a table"))
+
     def per(self, *attributes: str) -> Self:
         """PER: a lane for each value of these attributes."""
         return self._with_clause("PER", _names(attributes, "per()", "an attribute"))
@@ -149,10 +153,6 @@ class SubscriptionBuilder(_ReadingBuilder[tree.Subscription]):
     _kind = tree.Subscription
     _missing: ClassVar = {"FROM": ".from_('logins')", "MATCH": ".match(a.then(b))"}
 
-    def for_each(self, table: str) -> Self:
-        """FOR EACH: a subscription for each row of the table; `parameter("column")` is its value."""
-        return self._with_clause("FOR EACH", checked_name(table, "a table"))
-
     def match(self, pattern: PatternBuilder) -> Self:
         return self._with_clause("MATCH", pattern_tree(pattern, "match()"))
 
@@ -175,13 +175,7 @@ class SubscriptionBuilder(_ReadingBuilder[tree.Subscription]):
 
     def forecast(self, *, above: float, events: int | None = None, within: DurationLike | None = None) -> Self:
         """FORECAST: notify when a match within this many events, or this time, has at least this probability."""
-        if (events is None) == (within is None):
-            raise builder_error(
-                "wrong-arguments", "forecast() takes either events= or within=", "write forecast(events=10, above=0.8)"
-            )
-        number = None if events is None else whole(events, "the horizon", 1)
-        length = None if within is None else duration_tree(within, "within=")
-        return self._with_clause("FORECAST", tree.Forecast(probability(above), number, length))
+        return self._with_clause("FORECAST", _forecast(above, events, within))
 
     def losing(self, *losses: LossOf, above: float, score: str | None = None) -> Self:
         """LOSING: `losing(0.05, above=0.8)`, of some steps `losing((0.05, x, y), (0.1, z), above=0.8)`.
@@ -219,6 +213,18 @@ class SubscriptionBuilder(_ReadingBuilder[tree.Subscription]):
 
     def _after(self, policy: tree.Policy, step: str | None = None) -> Self:
         return self._with_clause("AFTER MATCH", tree.AfterMatch(policy, step))
+
+
+def _forecast(
+    above: float, events: int | None, within: DurationLike | None, tokens: tuple[str, ...] = ()
+) -> tree.Forecast:
+    if (events is None) == (within is None):
+        raise builder_error(
+            "wrong-arguments", "forecast() takes either events= or within=", "write forecast(events=10, above=0.8)"
+        )
+    number = None if events is None else whole(events, "the horizon", 1)
+    length = None if within is None else duration_tree(within, "within=")
+    return tree.Forecast(probability(above), number, length, tokens)
 
 
 def _losing_item(loss: object) -> tree.LosingItem:
@@ -340,6 +346,16 @@ class CorrelatorBuilder(_ReadingBuilder[tree.Correlator]):
 
     def do(self, expression: Part) -> Self:
         return self._with_clause("DO", correlation_tree(expression, "do()"))
+
+    def forecast(
+        self, *tokens: str, above: float, events: int | None = None, within: DurationLike | None = None
+    ) -> Self:
+        """FORECAST: notify when one of these tokens within this many events, or this time, has at least this
+        probability; without names any token."""
+        for token in tokens:
+            if not isinstance(token, str):
+                raise builder_error("not-a-token", f"forecast() takes the texts of tokens, not {token!r}")
+        return self._with_clause("FORECAST", _forecast(above, events, within, tuple(str.__str__(t) for t in tokens)))
 
 
 def correlate(name: str) -> CorrelatorBuilder:

@@ -41,6 +41,10 @@ class AbsenceExecutor:
     def __post_init__(self) -> None:
         self.schema = self.plan.schema
 
+    def name_after(self, row_id: Scalar) -> None:
+        """Goes on for another row with the same parameters."""
+        self.id = row_id
+
     def process(self, segment: EventSegment, now: int | float, order: EventOrder) -> ResultBatch:
         """The absences that a batch completes, and those that time completes until `now`."""
         within, times = self.plan.within, segment.events.time.values

@@ -5,19 +5,23 @@ It needs no Spark.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 
+import numpy as np
+
+from foretell.events.ingest.reader import EventBatch
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.language.checked import CheckedProgram, CheckedSubscription
-from foretell.language.correlator_events import reading_subscriptions
 from foretell.language.subscriptions import Subscriptions
 from foretell.machine.observe.observer import NO_OBSERVERS
 from foretell.plan.strategy import serves_all_rows
 from foretell.spark.batch.plan import SHARDS_PER_CORE
 from foretell.spark.partitioning.statement_groups import ROWS_PER_TASK, StatementGroup, batch_groups
 from foretell.spark.pushdown.predicate import TextDialect, pushed_down_predicate
-from foretell.spark.pushdown.quenching import why_all_matter
+from foretell.spark.pushdown.quenching import may_matter, why_all_matter
+from foretell.spark.pushdown.row_bounds import bounded_subscriptions
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,8 @@ class ExplainedShuffle:
     """A stream in the shuffle: its `columns` and the columns `cut`.
 
     If events are `dropped`, `pushed` is the pushed-down predicate. `why` says why there is none, or why all events go.
+    Only where they are `named` by their IDs, no ID may be NULL. `counted` says how many events of a sample go through
+    the shuffle, and how many there are.
     """
 
     stream: str
@@ -33,6 +39,8 @@ class ExplainedShuffle:
     dropped: bool
     pushed: str | None
     why: str | None
+    named: bool = True
+    counted: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -57,15 +65,20 @@ class SparkExplanation:
             if not shuffle.dropped:
                 yield f"    shuffled events: all ({shuffle.why})"
                 continue
-            yield "    shuffled events: those that some step accepts, if no ID is NULL"
+            named = ", if no ID is NULL" if shuffle.named else ""
+            counted = "" if shuffle.counted is None else ": {:,} of {:,}".format(*shuffle.counted)
+            yield f"    shuffled events: those that some step accepts{named}{counted}"
             yield f"    pushed down: {shuffle.pushed or f'nothing ({shuffle.why})'}"
 
 
 def explain_on_spark(
-    program: Subscriptions, checked: CheckedProgram, tables: Mapping[str, TemplateTable]
+    program: Subscriptions,
+    checked: CheckedProgram,
+    tables: Mapping[str, TemplateTable],
+    events: Mapping[str, EventBatch] = MappingProxyType({}),
 ) -> SparkExplanation:
-    """Explain statements without their data: it assumes that no ID is NULL."""
-    statements = reading_subscriptions(checked.statements)
+    """Explain statements without their data: it assumes that no ID is NULL. On `events` it counts which are dropped."""
+    statements = bounded_subscriptions(checked.statements, tables)
     tables = {str(s.tree.table): TemplateTable({}, []) for s in statements if s.tree.table is not None} | dict(tables)
     schemas = {name: schema for name, schema in checked.streams.items() if name in program.sources}
     identified = frozenset(name for name, schema in schemas.items() if schema.id is not None)
@@ -81,8 +94,19 @@ def explain_on_spark(
         derived = [str(item.name) for item in checked.derived.get(name, ())]
         pushed = pushed_down_predicate(name, schema.attributes, statements, identified, TextDialect(), derived)
         why = next(iter(reasons), None) or (None if pushed else "not translatable")
-        streams.append(ExplainedShuffle(name, columns, cut, bool(readers) and not reasons, pushed, why))
+        named = not all(reader.correlated for reader in readers)
+        dropped = bool(readers) and not reasons
+        counted = _counted(events[name], statements, identified) if dropped and name in events else None
+        streams.append(ExplainedShuffle(name, columns, cut, dropped, pushed, why, named, counted))
     return SparkExplanation(runs, tuple(streams))
+
+
+def _counted(
+    batch: EventBatch, statements: Sequence[CheckedSubscription], identified: Collection[str]
+) -> tuple[int, int]:
+    """Return how many events of a stream some statement may use, and how many there are."""
+    kept, count = may_matter(batch, statements, identified), batch.table.num_rows
+    return (count if kept is None else int(np.count_nonzero(kept))), count
 
 
 def _tasks(statement: CheckedSubscription, group: StatementGroup) -> str:

@@ -25,7 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from foretell.arguments.model import require_delays
+from foretell.arguments.model import require_chains, require_delays
 from foretell.arguments.period import ANY_TIME, PeriodRequest
 from foretell.arguments.until import parse_until
 from foretell.errors import InputError
@@ -35,7 +35,6 @@ from foretell.events.ingest.quarantine import QuarantinedEvent
 from foretell.events.ingest.reader import StreamDeclaration
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Type
-from foretell.language.correlator_events import reading_subscriptions
 from foretell.language.subscriptions import Subscriptions
 from foretell.machine.exec.limits import Limits
 from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory
@@ -66,6 +65,7 @@ from foretell.spark.batch.sources import BatchSource, numbered_rows, source_of
 from foretell.spark.notification_columns import notification_columns
 from foretell.spark.partitioning.shuffle_rows import SHUFFLE_COLUMNS
 from foretell.spark.partitioning.statement_groups import batch_groups
+from foretell.spark.pushdown.row_bounds import bounded_subscriptions
 from foretell.spark.session.spark_session import quiet_session
 from foretell.spark.task_errors import unwrapped_errors
 from foretell.spark.worker_tasks import TaskFunction, as_worker_task
@@ -102,11 +102,12 @@ class BatchJob:
         self._sources = {name: self._source(name, d) for name, d in declarations.items()}
         known = {name: source.known for name, source in self._sources.items()}
         self.checked = program.checked(known, {name: table.types for name, table in tables.items()})
+        require_chains(self.checked.statements)
         if delays is not None:  # training has none yet
             require_delays(self.checked.statements, delays)
         self._cores = self._spark.sparkContext.defaultParallelism
         schemas = {name: source.schema for name, source in self._sources.items()}
-        statements = reading_subscriptions(self.checked.statements)
+        statements = bounded_subscriptions(self.checked.statements, tables)
         shards = SHARDS_PER_CORE * self._cores
         self.plan = BatchPlan(
             text=program.text,

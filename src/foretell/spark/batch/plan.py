@@ -15,13 +15,13 @@ from foretell.events.ingest.reader import StreamDeclaration
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Schema
 from foretell.language.checked import CheckedProgram, CheckedSubscription
-from foretell.language.correlator_events import reading_subscriptions
 from foretell.language.subscriptions import parse
 from foretell.machine.exec.limits import Limits
 from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory
 from foretell.machine.runtime import MatchRuntime
 from foretell.spark.partitioning.statement_groups import StatementGroup
 from foretell.spark.partitioning.task_limits import task_limits
+from foretell.spark.pushdown.row_bounds import bounded_subscriptions
 
 if TYPE_CHECKING:
     from foretell.recover.gap_counter import GapCountStage
@@ -102,7 +102,7 @@ class BatchPlan:
 
     @cached_property
     def statements(self) -> list[CheckedSubscription]:
-        return reading_subscriptions(self._checked.statements)
+        return bounded_subscriptions(self._checked.statements, self.tables)
 
     def statements_of(self, group: StatementGroup) -> list[CheckedSubscription]:
         return [s for s in self.statements if s.name in group.statements]

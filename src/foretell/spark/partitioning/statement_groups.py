@@ -116,7 +116,7 @@ def _stream_group(
 ) -> StatementGroup:
     names = tuple(str(s.name) for s in statements)
     streams = dict.fromkeys(str(stream) for s in statements for stream in s.streams if str(stream) not in names)
-    tables = dict.fromkeys(str(s.table) for s in statements if isinstance(s, tree.Subscription) and s.table)
+    tables = dict.fromkeys(str(s.table) for s in statements if s.table)
     return StatementGroup(
         keys=keys,
         statements=names,

@@ -2,7 +2,8 @@
 
 Under `;` and `;{θ}` an event that no step and no θ accepts has no effect but on time, which travels as the stream's
 progress. Every event matters under `,`, where it stands between two others; to a negation alone, which waits for any
-event; and if events have no ID, since their number in the lane then names them.
+event; and if events have no ID, since their number in the lane then names them. Tokens name no events, so a correlator
+needs no IDs: any event that satisfies none of its steps is dropped (ECL section 2).
 """
 
 from __future__ import annotations
@@ -50,11 +51,12 @@ def why_all_matter(statement: CheckedSubscription, identified: Collection[str]) 
     if any(isinstance(node, tree.Silence) for node in nodes):
         return "a negation alone waits for any event"
     numbered = [str(stream) for stream in statement.tree.streams if str(stream) not in identified]
-    if numbered:
+    if numbered and not statement.correlated:
         return f"{numbered[0]} has no ID that is never NULL, so numbers name its events"
-    return next(
-        (f"{name} accepts any event" for name, conditions in _conditions(statement).items() if not conditions), None
-    )
+    conditions = _conditions(statement)
+    if statement.correlated and () in conditions.values():
+        return "a step accepts any event"
+    return next((f"{name} accepts any event" for name, own in conditions.items() if not own), None)
 
 
 def _conditions(statement: CheckedSubscription) -> dict[str, ConditionSet]:
@@ -84,7 +86,8 @@ def _led(pattern: tree.Pattern, operator: tree.Operator | None) -> Iterable[str]
 
 
 def _static(conditions: Iterable[tree.Expression]) -> ConditionSet:
-    return tuple(part for condition in conditions for part in _conjuncts(condition) if is_static(part))
+    parts = (part for condition in conditions for part in _conjuncts(condition))
+    return tuple(part for part in parts if is_static(part) and part != tree.Literal(True))
 
 
 def _conjuncts(condition: tree.Expression) -> Iterable[tree.Expression]:

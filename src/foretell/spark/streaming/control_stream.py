@@ -206,7 +206,7 @@ class ChangeApplier:
         elif change.action == "subscribe":
             for statement in _reading_statements(change.text or ""):
                 self.directory.statements[str(statement.name)] = group.name
-                if isinstance(statement, tree.Subscription) and statement.table is not None:
+                if statement.table is not None:
                     groups = self.directory.tables.setdefault(str(statement.table), [])
                     groups += [] if group.name in groups else [group.name]
 

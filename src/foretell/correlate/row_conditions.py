@@ -1,0 +1,140 @@
+"""The conditions of a FOR EACH correlator, for pairs of an event and the values of rows.
+
+Comparisons with parameters that every step has select the rows of an event by the template index. What is left is
+evaluated for each pair of an event and one of these rows: column by column, for a limited number of pairs at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.arrays import Flags, Ints
+from foretell.correlate.parameter_sets import ParameterSets
+from foretell.events.types import Type
+from foretell.filter.column import Column
+from foretell.filter.predicates import EventColumns
+from foretell.filter.string_dictionary import StringDictionary
+from foretell.filter.template_index import SHIFT, TemplateIndex
+from foretell.language import tree
+from foretell.language.correlator_events import StepConditions, column_of
+from foretell.machine.matches.results import ResultBatch
+from foretell.plan.template_selection import TemplateSelection, comparison_of
+
+#: So many pairs of an event and a row are evaluated at once, whose columns stay in the cache; more where one event has
+#: more.
+MOST_PAIRS = 1 << 17
+
+
+class PairedEvents(NamedTuple):
+    """Pairs of an event and a set of parameters for which some step is satisfied: by step, whether it is."""
+
+    event: Ints
+    parameters: Ints
+    satisfied: NDArray[np.uint8]
+
+
+@dataclass
+class RowConditions:
+    """`steps` are those of the machine, in its order. `selection` has the comparisons that all of them have."""
+
+    steps: Sequence[str]
+    conditions: Mapping[str, StepConditions]
+    attributes: Mapping[str, Type]
+    time: Type
+    selection: TemplateSelection | None
+
+    def __post_init__(self) -> None:
+        selected = () if self.selection is None else self.selection.comparisons
+        self._by_row = {
+            step: [_by_name(c) for c in self.conditions[step].by_row if comparison_of(c) not in selected]
+            for step in self.steps
+        }
+        leaves = [n for own in self.conditions.values() for c in own.by_row for n in c.walk()]
+        self._leaves = [n for n in leaves if isinstance(n, tree.Attribute | tree.StreamOf)]
+        self._index: TemplateIndex | None = None
+
+    def use(self, sets: ParameterSets) -> None:
+        """Goes on with these rows."""
+        self._index = None
+        if self.selection is not None and len(sets):
+            self._index = TemplateIndex(self.selection.comparisons, sets.by_set, list(self.selection.floats))
+
+    def pairs(
+        self, events: ResultBatch, by: Ints | slice, sets: ParameterSets, strings: StringDictionary
+    ) -> Iterator[PairedEvents]:
+        """The pairs of the events in the order `by`, some events at a time."""
+        if not len(sets):
+            return
+        columns = self._columns(events, by)
+        common = {step: _true(_full(events, step, by)) for step in self.steps}
+        for event, parameters in self._candidates(columns, sets, strings):
+            satisfied = np.empty((len(self.steps), len(event)), np.uint8)
+            paired = self._paired(columns, event, sets, parameters)
+            for number, step in enumerate(self.steps):
+                holds = common[step][event]
+                for condition in self._by_row[step]:
+                    holds &= paired.truth(condition, strings)
+                satisfied[number] = holds
+            kept = satisfied.any(axis=0)
+            yield PairedEvents(event[kept], parameters[kept], satisfied[:, kept])
+
+    def _columns(self, events: ResultBatch, by: Ints | slice) -> EventColumns:
+        named = {leaf.name: column_of(leaf) for leaf in self._leaves if isinstance(leaf, tree.Attribute)}
+        attributes = {name: _full(events, column, by) for name, column in named.items()}
+        time = Column(self.time, events.end[by], np.zeros(len(events), np.bool_))
+        streams = [leaf for leaf in self._leaves if isinstance(leaf, tree.StreamOf)]
+        stream = _full(events, column_of(streams[0]), by) if streams else time
+        return EventColumns(attributes, self.attributes, time, time, stream)
+
+    def _candidates(
+        self, events: EventColumns, sets: ParameterSets, strings: StringDictionary
+    ) -> Iterator[tuple[Ints, Ints]]:
+        """Pairs of an event and a set that the comparisons common to all steps select, in the order of events."""
+        count = len(events)
+        if self._index is None:
+            begin, counts = np.zeros(count, np.int64), np.full(count, len(sets))
+            order = np.arange(len(sets))
+        else:
+            intervals = self._index.rows(events, strings)
+            begin, counts, order = intervals >> SHIFT, intervals & ((1 << SHIFT) - 1), self._index.sorted_rows
+        ends = np.cumsum(counts)
+        first = 0
+        while first < count:
+            before = int(ends[first - 1]) if first else 0
+            stop = max(first + 1, int(np.searchsorted(ends, before + MOST_PAIRS, side="right")))
+            own = counts[first:stop]
+            event = np.repeat(np.arange(first, stop), own)
+            place = np.arange(len(event)) - np.repeat(ends[first:stop] - own - before - begin[first:stop], own)
+            if len(event):
+                yield event, order[place]
+            first = stop
+
+    def _paired(self, events: EventColumns, event: Ints, sets: ParameterSets, parameters: Ints) -> EventColumns:
+        attributes = {name: column.take(event) for name, column in events.attributes.items()}
+        attributes |= {f":{name}": column.take(parameters) for name, column in sets.by_set.items()}
+        types = {**self.attributes, **{f":{name}": column.kind for name, column in sets.by_set.items()}}
+        time = events.time.take(event)
+        return EventColumns(attributes, types, time, time, events.stream.take(event))
+
+
+def _true(column: Column) -> Flags:
+    return column.values.astype(np.bool_) & ~column.nulls
+
+
+def _full(events: ResultBatch, name: str, by: Ints | slice) -> Column:
+    """A column of the events, which may be of one row where all have the same value."""
+    column = events.bindings[name]
+    values, nulls = (np.broadcast_to(part, len(events)) for part in (column.values, column.nulls))
+    return Column(column.kind, np.ascontiguousarray(values[by]), np.ascontiguousarray(nulls[by]))
+
+
+def _by_name(condition: tree.Expression) -> tree.Expression:
+    """A condition with its parameters as attributes of the event."""
+    if isinstance(condition, tree.Parameter):
+        return tree.Attribute(tree.This(), f":{condition.name}")
+    return tree.map_children(condition, _by_name)
