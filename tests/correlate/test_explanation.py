@@ -77,3 +77,25 @@ def test_the_command_shows_it(form: str, tmp_path: Path, capfdbinary: pytest.Cap
         .out.decode()
         .startswith({"text": "m\n", "json": '{"name": "m"', "mermaid": "flow"}[form])
     )
+
+
+FORECASTING = EXAMPLE_3.rstrip().removesuffix(";") + " FORECAST WITHIN 5 EVENTS ABOVE 0.5;"
+
+
+def test_the_chain_of_forecasts() -> None:
+    found = explained(FORECASTING)
+    assert found.as_text().splitlines()[6:10] == [
+        "  forecasts: of 'x' by a chain of 3 states, those of the smallest deterministic machine",
+        "  state 0 (at first): a → 1; b → 2; a+b or a+b+c → 0, emits 'x'",
+        "  state 1: b or b+c → 0, emits 'x'; c → 0",
+        "  state 2: a or a+c → 0, emits 'x'; c → 0",
+    ]
+    assert found.forecast is not None
+    assert [state.distance for state in found.forecast.states] == [1, 1, 1]
+    assert found.as_dict()["forecast"] is not None
+    large = explained(FORECASTING.replace("accumulate{a, b}", "sequential{repeat(1000){a}, b}"))
+    assert "forecasts: refused (its deterministic machine would have more than 16,384" in large.as_text()
+    never = explained(FORECASTING.replace("repeat{do", "sequential{a, do").replace("FORECAST", "FORECAST OF 'x'"))
+    assert "none of these tokens can come any more" in never.as_text()
+    each = explained(FORECASTING.replace("FROM s", "FOR EACH r FROM s").replace("k = 'a'", "k = :k"))
+    assert "since forecasts know the states of each row apart" in each.as_text()

@@ -472,3 +472,68 @@ def test_several_statements_over_the_same_events() -> None:
     assert {(n.subscription, n.kind) for n in together} == {
         ("m", "token"), ("m", "forecast"), ("other", "token"), ("p", "match"), ("p", "forecast"),
     }  # fmt: skip
+
+
+# ── FOR EACH ──
+
+TEMPLATE = f"""{STREAM} CORRELATE m FOR EACH pairs FROM s PER g DO repeat{{push('x'){{sequential{{a, b}}}}}}
+DEFINE a AS k = :first, b AS k = :second AND n >= :low FORECAST WITHIN 3 EVENTS ABOVE 0.3;"""
+ROWS = [
+    {"id": "ab", "first": "a", "second": "b", "low": 0},
+    {"id": "ca", "first": "c", "second": "a", "low": 1},
+    {"id": "again", "first": "a", "second": "b", "low": 0},
+]
+
+
+def of_row(row: dict[str, Any]) -> str:
+    text = TEMPLATE.replace("FOR EACH pairs ", "")
+    for name, value in row.items():
+        text = text.replace(f":{name}", repr(value))
+    return text
+
+
+def shown(found: Iterable[ft.Notification]) -> list[tuple[Any, ...]]:
+    return sorted((n.kind, n.start, n.end, n.probability, str(n.key), str(n.bindings)) for n in found)
+
+
+def test_each_row_of_a_template_forecasts_as_it_would_alone() -> None:
+    given = drawn(random.Random(3), 1_500)
+    whole = ft.run(TEMPLATE, {"s": given}, tables={"pairs": ROWS}, engine="embedded")
+    assert {(n.id, n.kind) for n in whole} == {(row["id"], kind) for row in ROWS for kind in ("forecast", "token")}
+    for row in ROWS:
+        assert shown(n for n in whole if n.id == row["id"]) == shown(
+            ft.run(of_row(row), {"s": given}, engine="embedded")
+        )
+    engine, cut, chance = ft.Engine(TEMPLATE, tables={"pairs": ROWS}), list[ft.Notification](), random.Random(4)
+    at = 0
+    while at < len(given):
+        size = chance.randint(1, 200)
+        cut += engine.push("s", given[at : at + size])
+        at += size
+        engine = ft.Engine.restore(None, engine.snapshot())
+    assert told(whole) == told(cut)
+    assert {outlook.id for outlook in engine.outlook("m")} == {row["id"] for row in ROWS}
+
+
+def test_rows_of_a_template_come_and_go() -> None:
+    given = drawn(random.Random(3), 1_500)
+    engine = ft.Engine(TEMPLATE, tables={"pairs": ROWS[:1]})
+    engine.push("s", given[:500])
+    engine.add_rows("pairs", ROWS[1:2])
+    found = engine.push("s", given[500:])
+    alone = ft.Engine(of_row(ROWS[1])).push("s", given[500:])
+    assert shown(n for n in found if n.id == "ca") == shown(alone)
+    engine.remove_rows("pairs", ["ab"])
+    later = [{**event, "t": 2_000 + event["t"]} for event in given[:300]]
+    assert {n.id for n in engine.push("s", later)} == {"ca"}
+
+
+def test_a_template_is_trained_from_all_rows() -> None:
+    given = {"s": drawn(random.Random(3), 1_500)}
+    model = ft.train(TEMPLATE, given, tables={"pairs": ROWS})
+    learned = model.subscriptions["m"].statistics
+    apart = [ft.train(of_row(row), given).subscriptions["m"].statistics for row in ROWS]
+    assert learned.events == sum(statistics.events for statistics in apart)
+    assert learned.matches == sum(statistics.matches for statistics in apart)
+    report = ft.backtest(TEMPLATE, given, model=model, tables={"pairs": ROWS})
+    assert report.scorecards[0].overall.points > 4_000

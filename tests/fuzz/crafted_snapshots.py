@@ -54,6 +54,8 @@ STATEMENTS = (
     f"CORRELATE m FROM s PER g DO repeat{{push('x'){{sequential{{repeat(2){{a}}, accumulate{{b, c}}}}}}}} {ABC} "
     "FORECAST WITHIN 3 EVENTS ABOVE 0.1;",
     f"CORRELATE m FROM s PER g DO repeat{{push('x'){{accumulate{{a, b}}}}}} {AB} FORECAST WITHIN 3 ABOVE 0.1;",
+    "CORRELATE m FOR EACH limits FROM s PER g DO repeat{push('x'){sequential{a, b}}} "
+    "DEFINE a AS kind = 'a' AND v >= :least, b AS kind = 'b' FORECAST WITHIN 3 EVENTS ABOVE 0.1;",
 )
 
 #: The delays of the statements with LOSING.

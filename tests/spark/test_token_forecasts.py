@@ -15,11 +15,11 @@ from pyspark.sql import SparkSession
 
 import foretell as ft
 from foretell.arguments.input_settings import as_input_settings
-from foretell.arguments.streams import declaration_of
+from foretell.arguments.streams import declaration_of, read_tables
 from foretell.events.types import Type
 from foretell.forecast.online.factory import ForecasterFactory
 from foretell.spark.streaming import shard_processor
-from tests.correlate.test_forecasts import drawn, random_correlator
+from tests.correlate.test_forecasts import ROWS, TEMPLATE, drawn, random_correlator
 from tests.spark.local_batch import LocalBatchJob
 from tests.spark.test_local_stream import EmptyCache, LocalStream, shown
 
@@ -115,3 +115,16 @@ def test_random_correlators_without_a_cluster(seed: int, monkeypatch: pytest.Mon
         batch = {"s": given[first : first + 50]}
         wanted = engine.push_together(batch).table().to_pylist()
         assert stream.push(batch, chance) == sorted(map(shown, wanted))
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_rows_of_a_template_without_a_cluster(order: int) -> None:
+    given, tables, off = drawn(Random(3), 500), {"pairs": ROWS}, ft.Learning(online=False)
+    model = ft.train(TEMPLATE, {"s": given}, tables=tables, learning=ft.Learning(order=order))
+    expected = ft.run(TEMPLATE, {"s": given}, tables=tables, model=model, learning=off, engine="embedded")
+    assert {n.id for n in expected if n.kind == "forecast"} == {row["id"] for row in ROWS}
+    program = ft.parse(TEMPLATE)
+    declarations = {"s": declaration_of(program, "s", as_input_settings(None, None))}
+    forecasters, rows = ForecasterFactory(model.subscriptions, off), read_tables(program.tables, tables)
+    job = LocalBatchJob(program, {"s": pa.Table.from_pylist(given)}, declarations, rows, None, observers=forecasters)
+    assert job.notifications().rows == expected.rows

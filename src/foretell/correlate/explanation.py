@@ -112,6 +112,8 @@ def explain_correlator(
 
 
 def _rows(correlator: CheckedCorrelator, steps: Sequence[str], parameters: Mapping[str, Type] | None) -> str:
+    if correlator.tree.forecast is not None:
+        return "a machine for each row and lane, since forecasts know the states of each row apart"
     per_row = "a machine for each row and lane, one for rows that were added together with equal values"
     if parameters is None:
         return f"{per_row}; give the table with --table to see how an event finds its rows"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from foretell.correlate.row_token_stage import RowTokenStage
 from foretell.correlate.template_token_stage import TemplateTokenStage
 from foretell.correlate.token_stage import TokenStage
 from foretell.events.ingest.template_tables import TemplateTable
@@ -21,7 +22,13 @@ def with_tokens(
     for statement in statements:
         if isinstance(statement, CheckedCorrelator):
             table = statement.tree.table
-            stage = TokenStage(statement) if table is None else TemplateTokenStage(statement, tables[table])
+            stage: TokenStage | RowTokenStage
+            if table is None:
+                stage = TokenStage(statement)
+            elif statement.tree.forecast is None:
+                stage = TemplateTokenStage(statement, tables[table])
+            else:
+                stage = RowTokenStage(statement)
             stages[statement.name] = stage
             running.append(stage.events)
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,13 @@ class ObservedTokens:
         self._codes: Ints = np.zeros(0, np.int64)  # of the tokens that are forecast
         self._states: Ints = np.zeros(0, np.int64)
         self.begin_batch()
+
+    def anew(self) -> ObservedTokens:
+        """The same correlator with lanes that have seen nothing."""
+        observed = copy(self)
+        observed._states = np.zeros(0, np.int64)
+        observed.begin_batch()
+        return observed
 
     def prepare(self, strings: StringDictionary) -> None:
         self._codes = np.array([strings.constant(token) for token in self._machine.tokens], np.int64)

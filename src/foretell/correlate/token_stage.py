@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from foretell.arrays import Ints
 from foretell.correlate.observed_tokens import ObservedTokens
 from foretell.correlate.running_machine import RunningMachine
-from foretell.events.types import Type
+from foretell.events.types import Scalar, Type
 from foretell.filter.column import Column, no_nulls
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.language.checked import CheckedCorrelator
@@ -40,6 +41,13 @@ class TokenStage(ResultStage):
         if correlator.tree.forecast is not None:
             self._observed = ObservedTokens(correlator, self._schema, self._machine.steps)
 
+    def anew(self) -> TokenStage:
+        """The same stage with lanes that have seen nothing."""
+        stage = copy(self)
+        stage._form = self._machine.form()
+        stage._observed = None if self._observed is None else self._observed.anew()
+        return stage
+
     def prepare(self, strings: StringDictionary) -> None:
         self._codes = np.array([strings.constant(token) for token in self._machine.flat.tokens], np.int64)
         if self._observed is not None:
@@ -60,7 +68,7 @@ class TokenStage(ResultStage):
             self._observed.begin_batch()
         return [tokens for result in results if len(result) and len(tokens := self._tokens(result))]
 
-    def observed(self, segment: EventSegment) -> ObservedResults:
+    def observed(self, segment: EventSegment, row_id: Scalar) -> ObservedResults:
         assert self._observed is not None
         return self._observed.after(segment)
 

@@ -75,6 +75,11 @@ class CheckedSubscription:
         return self.correlator is not None
 
     @property
+    def stage_has_rows(self) -> bool:
+        """Whether a result stage has the rows of the FOR EACH table: of a correlator, unless forecasts observe each."""
+        return self.correlated and self.tree.table is not None and self.tree.forecast is None
+
+    @property
     def reads_estimates(self) -> bool:
         return PROBABILITY in self.attributes
 

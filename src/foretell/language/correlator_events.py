@@ -2,7 +2,8 @@
 
 Only they can move a correlator: it ignores all others (ECL section 2). Of a FOR EACH correlator they are those that may
 satisfy a step for some row: the subscription leaves out the conditions with parameters, which the correlator evaluates
-for each row, and has the attributes that these read as columns.
+for each row, and has the attributes that these read as columns. With FORECAST, which observes rows apart, it is a
+template itself.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def step_conditions(correlator: CheckedCorrelator) -> dict[str, StepConditions]:
     """The conditions of each step of a correlator."""
     divided = {}
     for step, conditions in correlator.conditions.items():
-        if correlator.tree.table is None:
+        if correlator.tree.table is None or correlator.tree.forecast is not None:
             divided[step] = StepConditions(conditions, ())
             continue
         parts = [part for condition in conditions for part in tree.conjuncts(condition)]

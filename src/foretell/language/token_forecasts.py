@@ -32,9 +32,6 @@ def check_token_forecast(correlator: tree.Correlator, time: Type) -> int | float
     forecast = correlator.forecast
     if forecast is None:
         return None
-    if correlator.table is not None:
-        message = f"FORECAST of '{correlator.name}' cannot be FOR EACH row of a table"
-        refuse("forecast-for-each", message, forecast.place, "write a CORRELATE statement for each row")
     emitted = _emitted(correlator)
     if not emitted:
         message = f"'{correlator.name}' emits no token, so that there is nothing to forecast"

@@ -194,7 +194,7 @@ class NfaGroup:
         if self.observer is None or self.plan.observation is not ObservationMode.CORRELATOR:
             return []
         (member,) = self.members.values()
-        observed = stages[member.plan.name].observed(segment)
+        observed = stages[member.plan.name].observed(segment, member.id)
         emitter = ForecastEmitter(self.observer, member, observed.schema)
         return emitter.emit(segment, observed.observation, observed.results)
 

@@ -59,8 +59,8 @@ class ResultStage:
         """The results of the statement, from those of its patterns in a batch."""
         raise NotImplementedError
 
-    def observed(self, segment: EventSegment, /) -> ObservedResults:
-        """The statement as forecasts observe it, after each event of the batch that was processed last."""
+    def observed(self, segment: EventSegment, row_id: Scalar, /) -> ObservedResults:
+        """The statement, or a row of it, as forecasts observe it after each event of the batch processed last."""
         raise NotImplementedError
 
     def state(self) -> Mapping[str, Any]:

@@ -149,7 +149,7 @@ class _GroupBuilder:
         elif known is not None and self._joinable(known):
             group = known
             self.groups[group] = self._joined(known, subscription)
-        elif subscription.tree.table is not None and not parameters and not subscription.correlated:
+        elif subscription.tree.table is not None and not parameters and not subscription.stage_has_rows:
             group = None
         else:
             group = self._new(self._made(subscription, parameters, strategy))

@@ -204,7 +204,7 @@ class StatementPlan:
     @property
     def stage_has_rows(self) -> bool:
         """Whether the result stage of the statement has the rows of the FOR EACH table."""
-        return self.subscription.correlated and self.table is not None
+        return self.subscription.stage_has_rows
 
 
 @record

@@ -333,14 +333,14 @@ def _choose_template(
     if subscription.tree.table is None:
         return None
     per_row = TemplateMode.EXECUTOR_PER_ROW
-    if subscription.correlated:
+    if subscription.stage_has_rows:
         return Decision(TemplateMode.MACHINE_PER_ROW, "one executor finds the events of all rows, equal rows run once")
     if isinstance(subscription.pattern, tree.Silence):
         return Decision(per_row, "each row has its own clocks")
+    if observed or subscription.correlated:
+        return Decision(per_row, "forecasts observe the runs of each row apart")
     if subscription.hidden or subscription.tree.losing is not None:
         return Decision(per_row, "the estimates of each row are withdrawn apart")
-    if observed:
-        return Decision(per_row, "forecasts observe the runs of each row apart")
     if selection_of(subscription) is None:
         return Decision(per_row, "the parameters do more than select the first event by equalities and one bound")
     if parameters is not None and template_selection(subscription, parameters) is None:
