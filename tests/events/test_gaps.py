@@ -230,6 +230,15 @@ def test_a_heavy_tail_and_a_short_delay_without_a_window() -> None:
     assert endless.probability() == pytest.approx(1 / 1.2, abs=1e-4)
 
 
+def test_published_scores_of_many_lost_steps() -> None:
+    """Equal delays are in each order with the same probability."""
+    delay = DelayDistribution.of({"distribution": "lognormal", "median": 5.0, "sigma": 1.0, "share": 0.9})
+    links = (Link(IndependentStep(delay, 0.2)),) * 5
+    gap = IndependentGap(30.0, links)
+    lengths = np.array([0.5, 5.0, 30.0])
+    assert gap.published_scores(lengths) == pytest.approx((0.2 * delay.cdf(lengths)) ** 5 / math.factorial(5), rel=1e-5)
+
+
 @settings(max_examples=15, deadline=None)
 @given(st.floats(0.3, 4.0), st.floats(0.3, 4.0), st.floats(0.3, 6.0), st.floats(0.05, 0.9))
 def test_published_scores_by_numerical_integration(first: float, second: float, length: float, loss: float) -> None:

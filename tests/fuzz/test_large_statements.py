@@ -27,6 +27,19 @@ def test_some_large_correlators() -> None:
     assert min(report.outcomes["with matches"], report.outcomes["without"]) > 2, report
 
 
+def test_published_scores_of_many_lost_steps() -> None:
+    """Integrals of integrals of integrals."""
+    report = run_bounded("large_losing", 1, first=21014)
+    assert not report.violations, report
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(12 * 3600)
+def test_many_statements_with_losing() -> None:
+    report = run_bounded("large_losing", 10_000, first=40)
+    assert not report.violations, report
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(12 * 3600)
 def test_many_large_correlators() -> None:

@@ -22,7 +22,11 @@ from foretell.arrays import Floats
 from foretell.events.delays.densities import Density, LogValues, convolution
 from foretell.events.delays.distributions import DelayDistribution
 from foretell.events.delays.lost_times import LostSteps
+from foretell.events.delays.tables import refined_table
 from foretell.records import record
+
+#: A tabulated logarithm of a probability is as near, and at least this: less counts as nothing.
+_TOLERANCE, _LEAST = 1e-6, -700.0
 
 
 @record
@@ -92,11 +96,17 @@ class IndependentGap:
             came = hidden.delay.cdf(lengths)
             if hidden.loss > 0:
                 scores = scores * (1 - came) / (hidden.loss * came + 1 - came)
-        in_order: LogValues | None = None  # how likely all positive steps so far have come by a time, in order
-        for link in self.links:
-            in_order = _cumulative(Density.of(link.positive.delay, in_order), self._reach)
-            scores = scores * link.positive.loss
-        return scores if in_order is None else scores * np.exp(in_order(lengths))
+        if not self.links:
+            return scores
+        return scores * math.prod(link.positive.loss for link in self.links) * np.exp(self._in_order(lengths))
+
+    @cached_property
+    def _in_order(self) -> LogValues:
+        """The logarithm of the probability that all positive steps have come by a time, in order."""
+        when = Density.of(self.links[0].positive.delay)
+        for link in self.links[1:]:
+            when = Density.of(link.positive.delay, _tabulated(when, self._reach))
+        return _cumulative(when, self._reach)
 
     def lost_steps(self) -> LostSteps:
         """The positive steps, for when they happened."""
@@ -196,5 +206,26 @@ def _cumulative(density: Density, until: float) -> LogValues:
         found = np.full(len(flat), density.log_atom(0.0))
         found[flat > 0] = density.log_mass(flat[flat > 0], np.zeros_like)
         return found.reshape(times.shape)
+
+    return log_cumulative
+
+
+def _tabulated(density: Density, until: float) -> LogValues:
+    """`_cumulative` as a table: an integral of integrals of integrals would have no end."""
+    cumulative = _cumulative(density, until)
+    marks = np.unique(np.concatenate([density.landmarks, until * 0.5 ** np.arange(0, 30)]))
+    logs = np.log(marks[marks <= until])
+
+    def exact(log_times: Floats) -> Floats:
+        return np.maximum(cumulative(np.minimum(np.exp(log_times), until)), _LEAST)
+
+    table = refined_table(exact, logs, _TOLERANCE)
+    earlier = density.log_atom(0.0)
+
+    def log_cumulative(times: Floats) -> Floats:
+        with np.errstate(divide="ignore"):
+            at = np.log(times)
+        found = np.asarray(table(np.clip(at, logs[0], logs[-1])), float)
+        return np.where(at < logs[0], earlier, found)
 
     return log_cumulative
