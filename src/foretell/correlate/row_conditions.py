@@ -25,9 +25,9 @@ from foretell.language.correlator_events import StepConditions, column_of
 from foretell.machine.matches.results import ResultBatch
 from foretell.plan.template_selection import TemplateSelection, comparison_of
 
-#: So many pairs of an event and a row are evaluated at once, whose columns stay in the cache; more where one event has
-#: more.
-MOST_PAIRS = 1 << 17
+#: So many pairs of an event and a row are evaluated at once, whose columns stay in the cache; fewer where a machine has
+#: thousands of steps, of which each is evaluated for each pair.
+MOST_PAIRS, _MOST_CELLS = 1 << 17, 1 << 23
 
 
 class PairedEvents(NamedTuple):
@@ -103,16 +103,14 @@ class RowConditions:
             intervals = self._index.rows(events, strings)
             begin, counts, order = intervals >> SHIFT, intervals & ((1 << SHIFT) - 1), self._index.sorted_rows
         ends = np.cumsum(counts)
-        first = 0
-        while first < count:
-            before = int(ends[first - 1]) if first else 0
-            stop = max(first + 1, int(np.searchsorted(ends, before + MOST_PAIRS, side="right")))
-            own = counts[first:stop]
-            event = np.repeat(np.arange(first, stop), own)
-            place = np.arange(len(event)) - np.repeat(ends[first:stop] - own - before - begin[first:stop], own)
-            if len(event):
-                yield event, order[place]
-            first = stop
+        starts, pairs = ends - counts, int(ends[-1]) if count else 0
+        most = max(1, min(MOST_PAIRS, _MOST_CELLS // len(self.steps)))
+        for first in range(0, pairs, most):
+            stop = min(pairs, first + most)
+            low, high = np.searchsorted(ends, [first, stop - 1], side="right").tolist()
+            own = slice(low, high + 1)
+            event = np.repeat(np.arange(low, high + 1), np.minimum(ends[own], stop) - np.maximum(starts[own], first))
+            yield event, order[np.arange(first, stop) - starts[event] + begin[event]]
 
     def _paired(self, events: EventColumns, event: Ints, sets: ParameterSets, parameters: Ints) -> EventColumns:
         attributes = {name: column.take(event) for name, column in events.attributes.items()}
