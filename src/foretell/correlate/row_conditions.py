@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from foretell.arrays import Flags, Ints
 from foretell.correlate.parameter_sets import ParameterSets
 from foretell.events.types import Type
-from foretell.filter.column import Column
+from foretell.filter.column import Column, may_be_null, no_nulls
 from foretell.filter.predicates import EventColumns
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.filter.template_index import SHIFT, TemplateIndex
@@ -56,6 +56,9 @@ class RowConditions:
         }
         leaves = [n for own in self.conditions.values() for c in own.by_row for n in c.walk()]
         self._leaves = [n for n in leaves if isinstance(n, tree.Attribute | tree.StreamOf)]
+        nodes = [node for conditions in self._by_row.values() for c in conditions for node in c.walk()]
+        self._named = {str(node.name) for node in nodes if isinstance(node, tree.Attribute)}
+        self._placed = any(isinstance(node, tree.TimeOf | tree.StreamOf) for node in nodes)
         self._index: TemplateIndex | None = None
 
     def use(self, sets: ParameterSets) -> None:
@@ -80,13 +83,13 @@ class RowConditions:
                 for condition in self._by_row[step]:
                     holds &= paired.truth(condition, strings)
                 satisfied[number] = holds
-            kept = satisfied.any(axis=0)
+            kept = np.flatnonzero(satisfied.any(axis=0))
             yield PairedEvents(event[kept], parameters[kept], satisfied[:, kept])
 
     def _columns(self, events: ResultBatch, by: Ints | slice) -> EventColumns:
         named = {leaf.name: column_of(leaf) for leaf in self._leaves if isinstance(leaf, tree.Attribute)}
         attributes = {name: _full(events, column, by) for name, column in named.items()}
-        time = Column(self.time, events.end[by], np.zeros(len(events), np.bool_))
+        time = Column(self.time, events.end[by], no_nulls(len(events)))
         streams = [leaf for leaf in self._leaves if isinstance(leaf, tree.StreamOf)]
         stream = _full(events, column_of(streams[0]), by) if streams else time
         return EventColumns(attributes, self.attributes, time, time, stream)
@@ -113,11 +116,16 @@ class RowConditions:
             yield event, order[np.arange(first, stop) - starts[event] + begin[event]]
 
     def _paired(self, events: EventColumns, event: Ints, sets: ParameterSets, parameters: Ints) -> EventColumns:
-        attributes = {name: column.take(event) for name, column in events.attributes.items()}
-        attributes |= {f":{name}": column.take(parameters) for name, column in sets.by_set.items()}
-        types = {**self.attributes, **{f":{name}": column.kind for name, column in sets.by_set.items()}}
-        time = events.time.take(event)
-        return EventColumns(attributes, types, time, time, events.stream.take(event))
+        """The columns of pairs: those that conditions read besides the comparisons of the index."""
+        attributes = {name: c.take(event) for name, c in events.attributes.items() if name in self._named}
+        values = {f":{name}": column for name, column in sets.by_set.items() if f":{name}" in self._named}
+        attributes |= {name: column.take(parameters) for name, column in values.items()}
+        types = {**self.attributes, **{name: column.kind for name, column in values.items()}}
+        if self._placed:
+            time, stream = events.time.take(event), events.stream.take(event)
+        else:  # only their length counts
+            time = stream = Column(Type.INT, event, no_nulls(len(event)))
+        return EventColumns(attributes, types, time, time, stream)
 
 
 def _true(column: Column) -> Flags:
@@ -127,8 +135,10 @@ def _true(column: Column) -> Flags:
 def _full(events: ResultBatch, name: str, by: Ints | slice) -> Column:
     """A column of the events, which may be of one row where all have the same value."""
     column = events.bindings[name]
-    values, nulls = (np.broadcast_to(part, len(events)) for part in (column.values, column.nulls))
-    return Column(column.kind, np.ascontiguousarray(values[by]), np.ascontiguousarray(nulls[by]))
+    values = np.ascontiguousarray(np.broadcast_to(column.values, len(events))[by])
+    if not may_be_null(column.nulls):
+        return Column(column.kind, values, no_nulls(len(values)))
+    return Column(column.kind, values, np.ascontiguousarray(np.broadcast_to(column.nulls, len(events))[by]))
 
 
 def _by_name(condition: tree.Expression) -> tree.Expression:
