@@ -51,6 +51,9 @@ STATEMENTS = (
     "DEFINE a AS v >= :least, b AS kind = 'b';",
     "CORRELATE m FOR EACH limits FROM s DO repeat{push('x'){persist(400){a}}} DEFINE a AS v >= :least AND g = :g;",
     f"SUBSCRIBE m FROM s PER g MATCH a ; b ; c {ABC} WITHIN 9 AFTER MATCH SKIP PAST LAST LOSING 0.2 OF b ABOVE 0;",
+    f"CORRELATE m FROM s PER g DO repeat{{push('x'){{sequential{{repeat(2){{a}}, accumulate{{b, c}}}}}}}} {ABC} "
+    "FORECAST WITHIN 3 EVENTS ABOVE 0.1;",
+    f"CORRELATE m FROM s PER g DO repeat{{push('x'){{accumulate{{a, b}}}}}} {AB} FORECAST WITHIN 3 ABOVE 0.1;",
 )
 
 #: The delays of the statements with LOSING.

@@ -8,10 +8,13 @@ from random import Random
 from typing import Any
 
 import foretell as ft
+from foretell.arguments.model import as_model, delay_models
 from foretell.correlate.explanation import explain_correlator
 from foretell.errors import ForetellError
-from foretell.language.checked import CheckedCorrelator
+from foretell.language.checked import CheckedCorrelator, CheckedSubscription
 from foretell.plan.explain import as_text, explain
+from foretell.recover.loss_automaton import automaton_text, loss_automaton
+from tests.fuzz.losing_statements import losing_statement
 
 STREAM = "STREAM s (time INT, k STRING, v INT, w FLOAT) TIME time;\n"
 BATCHES = 10
@@ -20,8 +23,13 @@ BATCHES = 10
 #: notification names all steps, so that the answer itself would be as long as the square of the statement.
 CELLS = 800
 
-#: So that a statement that keeps everything is stopped while there is room.
-LIMITS = ft.Limits(lane=20_000, engine=50_000, memory="128 MiB")
+#: So that a statement that keeps everything is stopped while there is room. One with LOSING is planned three times: for
+#: the engine, to be explained, and to be restored.
+LIMITS = ft.Limits(lane=20_000, engine=50_000, memory="128 MiB", patterns=100, tables=40)
+
+
+#: Each so many statements have LOSING.
+EACH_LOSING = 5
 
 
 class Writer:
@@ -156,6 +164,9 @@ def prepare(numbers: range) -> None:
 
 def run(number: int, prepared: object) -> str:
     chance = Random(number)
+    if number % EACH_LOSING == EACH_LOSING - 1:
+        text, model = losing_statement(chance)
+        return through(STREAM + text, chance, model=model)
     writer = Writer(chance)
     text = STREAM + writer.statement()
     return through(text, chance, max(1, min(8, CELLS // len(writer.names))))
@@ -179,13 +190,20 @@ def through(
                 if isinstance(statement, CheckedCorrelator):
                     explain_correlator(statement).as_text()
                 else:
-                    as_text(explain(statement))
+                    _explain(statement, model)
             if batch == BATCHES // 2:
                 engine = ft.Engine.restore(statements, engine.snapshot(), limits=LIMITS, model=model)
             found += len(engine.push("s", rows(chance, batch, events)))
     except ForetellError as error:
         return error.code
     return "with matches" if found else "without"
+
+
+def _explain(statement: CheckedSubscription, model: dict[str, Any] | None) -> None:
+    if statement.tree.losing is not None:
+        delays = delay_models(as_model(model), [statement.name]).get(statement.name) if model else None
+        automaton_text(loss_automaton(statement, delays, LIMITS.losing))
+    as_text(explain(statement))
 
 
 def rows(chance: Random, batch: int, count: int) -> list[dict[str, Any]]:

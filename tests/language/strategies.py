@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
@@ -259,5 +260,10 @@ def _correlations(inner: SearchStrategy[tree.Correlation]) -> SearchStrategy[tre
 
 
 correlations: SearchStrategy[tree.Correlation] = st.recursive(st.builds(tree.On, names), _correlations, max_leaves=5)
-correlators = st.builds(tree.Correlator, names, several(names), correlations, several(names, 2, 0), definitions)
+token_forecasts = st.builds(
+    lambda forecast, tokens: replace(forecast, tokens=tokens), forecasts, several(texts(), 2, 0)
+)
+correlators = st.builds(
+    tree.Correlator, names, several(names), correlations, several(names, 2, 0), definitions, st.none() | token_forecasts
+)
 programs: SearchStrategy[tree.Program] = st.builds(tree.Program, several(streams | subscriptions | correlators, 2))

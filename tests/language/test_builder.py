@@ -390,6 +390,14 @@ STATEMENTS: list[tuple[Any, str]] = [
         correlate("k").from_("s").do(modes({a: do(b).unless(c), d: loop(persist(a, times=2), times=3)})),
         "CORRELATE k FROM s DO in(a) do{do{b} unless{c}} in(d) do{loop(3){persist(2){a}}}",
     ),
+    (
+        correlate("k").from_("s").do(push("x", a)).forecast(events=5, above=0.7),
+        "CORRELATE k FROM s DO push('x'){a} FORECAST WITHIN 5 EVENTS ABOVE 0.7",
+    ),
+    (
+        correlate("k").forecast("x", "it's", within=minutes(5), above=0.7).from_("s").do(push("x", push("it's", a))),
+        "CORRELATE k FROM s DO push('x'){push('it''s'){a}} FORECAST OF 'x', 'it''s' WITHIN 5 min ABOVE 0.7",
+    ),
 ]
 
 

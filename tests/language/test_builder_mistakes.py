@@ -266,6 +266,11 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str, str]] = {
         "forecast() takes either events= or within=",
         "write forecast(events=10, above=0.8)",
     ),
+    "forecast of a step": (
+        lambda: build.correlate("k").forecast(a, events=5, above=0.8),
+        "forecast() takes the texts of tokens, not a",
+        "",
+    ),
     "type": (
         lambda: build.stream("s", x=list),
         "'x' cannot have the type list",

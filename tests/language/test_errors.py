@@ -935,6 +935,27 @@ CORRELATE c FOR EACH t FROM x MATCH a
   1 | CORRELATE c FOR EACH t FROM x MATCH a
     |                               ^^^^^
 
+CORRELATE c FROM x DO push('x'){a} FORECAST OF x WITHIN 5 EVENTS ABOVE 0.5
+=> unexpected
+1:48: expected a string in single quotes, found 'x'
+  1 | CORRELATE c FROM x DO push('x'){a} FORECAST OF x WITHIN 5 EVENTS ABOVE 0.5
+    |                                                ^
+  hint: put a token in single quotes: FORECAST OF 'x'
+
+CORRELATE c FROM x DO push('x'){a} FORECAST WITHIN 5 EVENTS ABOVE 0.5 DEFINE a AS v = 1
+=> unexpected
+1:71: expected the end of the statement, found 'DEFINE'
+  1 | CORRELATE c FROM x DO push('x'){a} FORECAST WITHIN 5 EVENTS ABOVE 0.5 DEFINE a AS v = 1
+    |                                                                       ^^^^^^
+  hint: write DEFINE before FORECAST
+
+SUBSCRIBE s FROM x MATCH a FORECAST OF 'a' WITHIN 5 EVENTS ABOVE 0.5
+=> unexpected
+1:37: expected WITHIN, found 'OF'
+  1 | SUBSCRIBE s FROM x MATCH a FORECAST OF 'a' WITHIN 5 EVENTS ABOVE 0.5
+    |                                     ^^
+  hint: only a correlator names what it forecasts, its tokens; write FORECAST WITHIN
+
 CORRELATE c FROM x DO in(p){a}
 => unexpected
 1:28: expected DO, found '{'
@@ -1421,6 +1442,40 @@ SUBSCRIBE s FROM x MATCH a FORECAST WITHIN 0 EVENTS ABOVE 0.5
 1:44: the horizon must be a whole number of at least 1, not 0
   1 | SUBSCRIBE s FROM x MATCH a FORECAST WITHIN 0 EVENTS ABOVE 0.5
     |                                            ^
+
+CORRELATE c FROM x DO repeat{push('both'){a}} FORECAST OF 'bot' WITHIN 5 EVENTS ABOVE 0.5
+=> unknown-token
+1:59: 'c' emits no token 'bot'
+  1 | CORRELATE c FROM x DO repeat{push('both'){a}} FORECAST OF 'bot' WITHIN 5 EVENTS ABOVE 0.5
+    |                                                           ^^^^^
+  hint: did you mean 'both'?
+
+CORRELATE c FROM x DO repeat{push('u'){a}} FORECAST OF 'u', 'both' WITHIN 5 EVENTS ABOVE 0.5
+=> unknown-token
+1:61: 'c' emits no token 'both'
+  1 | CORRELATE c FROM x DO repeat{push('u'){a}} FORECAST OF 'u', 'both' WITHIN 5 EVENTS ABOVE 0.5
+    |                                                             ^^^^^^
+  hint: known here: 'u'
+
+CORRELATE c FROM x DO repeat{push('u'){a}} FORECAST OF 'u', 'u' WITHIN 5 EVENTS ABOVE 0.5
+=> twice
+1:61: OF names 'u' twice
+  1 | CORRELATE c FROM x DO repeat{push('u'){a}} FORECAST OF 'u', 'u' WITHIN 5 EVENTS ABOVE 0.5
+    |                                                             ^^^
+  hint: delete one of them
+
+CORRELATE c FROM x DO repeat{a} FORECAST WITHIN 5 EVENTS ABOVE 0.5
+=> unknown-token
+1:64: 'c' emits no token, so that there is nothing to forecast
+  1 | CORRELATE c FROM x DO repeat{a} FORECAST WITHIN 5 EVENTS ABOVE 0.5
+    |                                                                ^^^
+  hint: name a token: push('done'){...}
+
+CORRELATE c FROM x DO repeat{push('u'){a}} FORECAST WITHIN 0 ABOVE 0.5
+=> not-positive
+1:60: FORECAST WITHIN must be greater than 0, not 0
+  1 | CORRELATE c FROM x DO repeat{push('u'){a}} FORECAST WITHIN 0 ABOVE 0.5
+    |                                                            ^
 
 -- Names and types in conditions
 

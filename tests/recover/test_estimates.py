@@ -17,6 +17,7 @@ from foretell.events.notification import Notification
 from foretell.language.checked import CheckedSubscription
 from foretell.recover.estimate_stage import EstimateStage
 from foretell.recover.gap_scores import GapScores
+from foretell.recover.gap_tables import ModelTables
 from foretell.recover.hidden_patterns import all_lost_sets, variant_of
 from tests.recover.estimate_programs import (
     ESTIMATE_MODEL,
@@ -231,7 +232,7 @@ def test_tables_are_near_the_integrals() -> None:
     chance = np.random.default_rng(3)
     for lost in all_lost_sets(statement):
         variant = variant_of(statement, lost, delays)
-        scores = GapScores(variant.scorer, variant.present)
+        scores = GapScores(variant.scorer, variant.present, ModelTables(statement).of(delays))
         times = np.sort(chance.uniform(0, 20, (1_000, len(variant.present))), axis=1)
         likely = scores.probabilities(times)
         for row in range(0, 1_000, 250):

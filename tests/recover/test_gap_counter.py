@@ -11,6 +11,7 @@ import pytest
 
 import foretell as ft
 from foretell.bench.workloads.lossy_worlds import WORLDS, lossy, statement
+from foretell.errors import InputError
 
 LOSS = 0.1
 
@@ -195,3 +196,15 @@ def test_training_says_which_gaps_a_history_lacks() -> None:
     )
     with pytest.raises(ft.InputError, match="there is nothing to learn from: the history has no two events that 'm'"):
         ft.train(text, {"reads": seen.slice(0, 0)})
+
+
+def test_training_of_many_gaps_is_refused() -> None:
+    steps = [f"{'' if n % 10 == 0 else '!'}a{n}" for n in range(100)][:91]
+    text = f"STREAM s (k STRING) TIME t; SUBSCRIBE q FROM s MATCH {' ; '.join(steps)} WITHIN 9 LOSING 0.05 ABOVE 0.1;"
+    with pytest.raises(InputError) as caught:
+        ft.train(text, {"s": [{"k": "", "t": 1.0}]})
+    assert caught.value.message == (
+        "subscription 'q': training needs 2,568 patterns, more than 600: "
+        "one for each gap and each step that it may hide"
+    )
+    assert caught.value.hint == ("name the steps that are lost most often, positive and negated: LOSING 0.05 OF a0, a1")

@@ -32,7 +32,7 @@ def test_the_paper_s_automaton() -> None:
         "  x -> end with z lost, no y, S(NP) at best 0.0457, pruned: "
         "no match is more probable than 0.0457, which is below ABOVE 0.8",
         "  z -> end at best 1",
-        "  with all steps: 1 pattern within 165.852 s, at best 1",
+        "  with all steps: 1 pattern within 153.369 s, at best 1",
         "  without x: pruned, no match is more probable than 0.526, which is below ABOVE 0.8",
         "  without z: pruned, no match is more probable than 0.0457, which is below ABOVE 0.8",
         "  estimates that may be withdrawn are forgotten after 1 day; Limits.memory counts them",

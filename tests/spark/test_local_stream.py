@@ -186,11 +186,20 @@ def test_control_streams_confirm_estimates() -> None:
     assert refused[1]["reason"] == "name: expected the id of an estimate, found None"
 
 
-def test_forecasts() -> None:
-    """Forecasts are those of the engine in process, as long as it does not learn online."""
-    text = """STREAM s (k STRING, l INT, t INT) TIME t;
-    SUBSCRIBE p FROM s PER l MATCH a , b , c DEFINE a AS k = 'a', b AS k = 'b', c AS k = 'c'
-    FORECAST WITHIN 2 EVENTS ABOVE 0.1;"""
+STEPS = "DEFINE a AS k = 'a', b AS k = 'b', c AS k = 'c'"
+FORECASTS = {
+    "match": f"SUBSCRIBE p FROM s PER l MATCH a , b , c {STEPS} FORECAST WITHIN 2 EVENTS ABOVE 0.1;",
+    "token": f"""CORRELATE m FROM s PER l DO repeat{{do{{push('x'){{accumulate{{a, b}}}}}} unless{{c}}}} {STEPS}
+    FORECAST OF 'x' WITHIN 1 EVENTS ABOVE 0.3;""",
+}
+
+
+@pytest.mark.parametrize("kind", FORECASTS)
+def test_forecasts(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forecasts are those of the engine in process, as long as it does not learn online; each micro-batch restores the
+    state of its shards."""
+    monkeypatch.setattr(shard_processor, "_engines", EmptyCache())
+    text = f"STREAM s (k STRING, l INT, t INT) TIME t; {FORECASTS[kind]}"
     random, program = Random(1), ft.parse(text)
     events = [{"k": random.choice("aabbc"), "l": random.randrange(7), "t": t} for t in range(3_000)]
     learning = ft.Learning(online=False)
@@ -204,7 +213,7 @@ def test_forecasts() -> None:
         wanted = engine.push_together(batch).table().to_pylist()
         kinds |= {row["kind"] for row in wanted}
         assert stream.push(batch, random) == sorted(map(shown, wanted))
-    assert kinds == {"match", "forecast"}
+    assert kinds == {kind, "forecast"}
 
 
 def topology(shards: int) -> StreamTopology:

@@ -26,8 +26,10 @@ from foretell.forecast.online.factory import CONTEXTS, ForecasterFactory, untrai
 from foretell.forecast.training.trace_recorder import TraceRecorderFactory
 from foretell.forecast.training.train import train_subscription
 from foretell.language import tree
-from foretell.language.checked import CheckedProgram, CheckedSubscription
+from foretell.language.checked import CheckedProgram
+from foretell.language.correlator_events import reading_subscriptions
 from foretell.language.subscriptions import Subscriptions
+from foretell.language.token_forecasts import ForecastingStatement, forecasting_statements
 from foretell.learn.horizon import Horizon
 from foretell.learn.model import Model, SubscriptionModel
 from foretell.learn.settings import Learning
@@ -70,9 +72,8 @@ def train(
       twice      800     189      2       0     799
     """
     program, settings = as_subscriptions(subscriptions), _settings(learning)
-    read_trees = [s for s in program.program.statements if isinstance(s, tree.Subscription)]
-    forecasting_trees = [s for s in read_trees if s.forecast]
-    losing = [s for s in read_trees if s.losing]
+    forecasting_trees = forecasting_statements(program.program)
+    losing = [s for s in program.program.statements if isinstance(s, tree.Subscription) and s.losing]
     if not forecasting_trees and not losing:
         hint = "add FORECAST WITHIN 5 EVENTS ABOVE 0.8, or LOSING 0.05 ABOVE 0.8, to a subscription"
         raise InputError("no-forecasts", "no subscription has a FORECAST or LOSING clause", hint=hint)
@@ -114,7 +115,7 @@ def train(
     checked, guesses, misfits = run_observed(
         program, sources, observers, time=time, read=read, tables=tables, strict=strict, period=period
     )
-    statements = {s.name: s for s in checked.statements if isinstance(s, CheckedSubscription)}
+    statements = {s.name: s for s in reading_subscriptions(checked.statements)}
     trained = {
         name: train_subscription(statements[name], recorders, settings)
         for name, recorders in _in_program_order(observers.recorders, checked).items()
@@ -171,11 +172,8 @@ def _train_on_spark(
 
     observers = TraceRecorderFactory(settings)
     batch = _spark_job(program, sources, inputs, tables, strict, observers, period)
-    forecasting = {
-        s.name: s
-        for s in batch.checked.statements
-        if isinstance(s, CheckedSubscription) and s.tree.forecast is not None
-    }
+    statements = reading_subscriptions(batch.checked.statements)
+    forecasting = {s.name: s for s in statements if s.tree.forecast is not None}
     return training.train(batch, forecasting, settings)
 
 
@@ -371,7 +369,7 @@ def read_history(
     return History(period.select(batches, later=later), template_tables)
 
 
-def _unused_settings(statements: Sequence[tree.Subscription], settings: Learning) -> tuple[str, ...]:
+def _unused_settings(statements: Sequence[ForecastingStatement], settings: Learning) -> tuple[str, ...]:
     """Notes on the statements that ignore some settings, because their horizon is a duration. Raises InputError where
     that is all of them."""
     unused = "features" if settings.features else "order" if settings.order else None

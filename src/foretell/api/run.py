@@ -33,6 +33,7 @@ from foretell.language import tree
 from foretell.language.checked import CheckedProgram, CheckedStatement
 from foretell.language.derived_windows import derived_window_notes
 from foretell.language.subscriptions import Subscriptions
+from foretell.language.token_forecasts import forecasting_statements
 from foretell.learn.model import Model
 from foretell.learn.settings import Learning
 from foretell.notify.files import FileOutput, in_parts
@@ -394,7 +395,7 @@ def _missing_forecasts(program: Subscriptions) -> tuple[str, ...]:
 
 def _forecasting(program: Subscriptions) -> list[str]:
     """The names of the statements with FORECAST."""
-    return [s.name for s in _subscriptions(program) if s.forecast is not None]
+    return [str(statement.name) for statement in forecasting_statements(program.program)]
 
 
 def _subscriptions(program: Subscriptions) -> list[tree.Subscription]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from foretell.arguments.validation import bad_argument, describe
 from foretell.errors import InputError, suggestion
 from foretell.events.delays.delay_model import DelayModel, GapLearning
-from foretell.language.checked import CheckedStatement, CheckedSubscription
+from foretell.language.checked import CheckedCorrelator, CheckedStatement, CheckedSubscription
 from foretell.learn.model import EXPECTED_SHAPE, Model
 from foretell.learn.settings import Learning
 
@@ -58,6 +58,16 @@ def require_delays(statements: Iterable[CheckedStatement], delays: Mapping[str, 
 
         for statement in losing:
             check_delays(statement, delays.get(statement.name))
+
+
+def require_chains(statements: Iterable[CheckedStatement]) -> None:
+    """Raises LanguageError, before the first event, where the machine of a correlator with FORECAST is too large."""
+    forecasting = [s for s in statements if isinstance(s, CheckedCorrelator) and s.tree.forecast is not None]
+    if forecasting:
+        from foretell.correlate.forecast_states import require_forecast_states  # loads kernels
+
+        for statement in forecasting:
+            require_forecast_states(statement)
 
 
 def as_learning(learning: object) -> Learning | None:

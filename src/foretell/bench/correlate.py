@@ -1,9 +1,9 @@
 """`foretell bench correlate`: correlators over many lanes, by processor time.
 
 Two machines of about a hundred states: one whose table is small, and one that runs concurrently, since its parts are
-independent. Of each the public call, from Arrow to Arrow, and beside it the kernel alone over the same events. Then a
-machine FOR EACH of a thousand rows: rows that an index finds by their lane, rows of which many are equal, and rows that
-every event is tried with.
+independent. Of each the public call, from Arrow to Arrow, and beside it the kernel alone over the same events; of the
+first also the call with a FORECAST, which learns as it runs. Then a machine FOR EACH of a thousand rows: rows that an
+index finds by their lane, rows of which many are equal, and rows that every event is tried with.
 """
 
 from __future__ import annotations
@@ -94,6 +94,9 @@ def _measured_machines() -> Iterator[BenchResult]:
         public = _best(partial(_public, text, events))
         yield _result(f"{size}: kernel", *kernel)
         yield _result(f"{size}: public call", *public)
+        if form == "determinised":
+            forecasting = f"{text.removesuffix(';')} FORECAST WITHIN 20 EVENTS ABOVE 0.9;"
+            yield _result(f"{size}: public call with FORECAST", *_best(partial(_public, forecasting, events)))
 
 
 def _result(case: str, seconds: float, tokens: int) -> BenchResult:

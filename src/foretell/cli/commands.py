@@ -109,8 +109,8 @@ def run_command(
         list[str],
         typer.Option(
             metavar="NAME=VALUE",
-            help="Set a limit: memory=4GiB, results=4GiB, lane=1000000, engine=10000000, edges=3000, then=refuse or "
-            "then=drop. Repeatable.",
+            help="Set a limit: memory=4GiB, results=4GiB, lane=1000000, engine=10000000, edges=3000, patterns=300, "
+            "tables=120, then=refuse or then=drop. Repeatable.",
             show_default=False,
         ),
     ] = [],

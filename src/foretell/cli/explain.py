@@ -105,7 +105,7 @@ def _explained(
         if statement.name in explained:
             text = _subscription(explained[statement.name], form)
             assert isinstance(statement, CheckedSubscription)
-            yield text if statement.tree.losing is None else _with_losses(text, statement, form, delays)
+            yield text if statement.tree.losing is None else _with_losses(text, statement, form, delays, limits)
         else:
             assert isinstance(statement, CheckedCorrelator)
             yield _correlator(statement, types.get(str(statement.tree.table)), form)
@@ -133,6 +133,8 @@ def _limits_text(limits: Limits) -> str:
             "  beyond them a statement stops in the lane; with then=drop it loses its oldest partial matches "
             "(Limits.then)",
             f"  a pattern: {limits.edges:,} edges, and two for each of its steps (Limits.edges)",
+            f"  a statement with LOSING: {limits.patterns:,} patterns (Limits.patterns), "
+            f"{limits.tables:,} tables of delays (Limits.tables)",
         )
     )
 
@@ -158,14 +160,16 @@ def _correlator(statement: CheckedCorrelator, parameters: Mapping[str, Type] | N
     return explained.as_text()
 
 
-def _with_losses(text: str, statement: CheckedSubscription, form: str, delays: Mapping[str, DelayModel] | None) -> str:
+def _with_losses(
+    text: str, statement: CheckedSubscription, form: str, delays: Mapping[str, DelayModel] | None, limits: Limits
+) -> str:
     """The plan of a statement with LOSING, with its automaton."""
     from foretell.recover.loss_automaton import automaton_mermaid, automaton_text, loss_automaton  # loads SciPy
 
     model = None if delays is None else delays.get(statement.name) or DelayModel()
     if isinstance(statement.tree.within, tree.Span):  # a window with a unit is one of TIMESTAMPs, declared or not
         statement = replace(statement, time=Type.TIMESTAMP)
-    automaton = loss_automaton(statement, model)
+    automaton = loss_automaton(statement, model, limits.losing)
     match form:
         case "json":
             return json.dumps({**json.loads(text), "losing": automaton.as_dict()})

@@ -18,6 +18,7 @@ from foretell.cli.input_options import InputArguments
 from foretell.cli.output import say
 from foretell.cli.progress_display import progress
 from foretell.events.atomic_files import atomic_write
+from foretell.language import tree
 from foretell.learn.settings import Learning
 from foretell.notify.files import standard_output
 
@@ -98,11 +99,13 @@ def train(
     model.save(output)
     for note in () if quiet else model.notes:
         say(f"note: {note}")
+    correlators = {s.name for s in program.program.statements if isinstance(s, tree.Correlator)}
     for name, trained in () if quiet else model.subscriptions.items():
         statistics = trained.statistics
         contexts = f", {len(trained.contexts)} contexts" if len(trained.contexts) > 1 else ""
         parts = f", forecast from its {len(trained.parts)} parts" if trained.parts else ""
-        data = f"trained on {statistics.events:,} events, {statistics.matches:,} of which completed a match"
+        came = "emitted a forecast token" if name in correlators else "completed a match"
+        data = f"trained on {statistics.events:,} events, {statistics.matches:,} of which {came}"
         say(f"{name}: {data}; {len(statistics.states)} states{contexts}{parts}")
     if not quiet:
         say(f"wrote {output}")

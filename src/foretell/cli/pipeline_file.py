@@ -197,7 +197,7 @@ def _kinds(given: Mapping[str, Any]) -> tuple[str, ...] | None:
 
 
 def _limits(given: Mapping[str, Any]) -> Limits:
-    _check(given, ("lane", "engine", "then", "memory", "results", "edges"), "limits")
+    _check(given, ("lane", "engine", "then", "memory", "results", "edges", "patterns", "tables"), "limits")
     return Limits(**given)
 
 

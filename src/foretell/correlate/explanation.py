@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from foretell.correlate.chain_explanation import ExplainedChain, explain_chain
 from foretell.correlate.correlation_machine import MachineTransition, State
 from foretell.correlate.reachability import reachable_states
 from foretell.correlate.running_machine import RunningMachine
@@ -45,6 +46,7 @@ class ExplainedCorrelator:
     counters: int
     form: str
     why: str
+    forecast: ExplainedChain | None = None
     rows: str | None = None
 
     def as_dict(self) -> dict[str, object]:
@@ -63,6 +65,8 @@ class ExplainedCorrelator:
         yield f"steps: {', '.join(self.steps)}"
         yield f"tokens: {', '.join(self.tokens) or 'none: it never notifies'}"
         yield f"active at first: {', '.join(map(_state, self.initial))}"
+        if self.forecast is not None:
+            yield from self.forecast.lines()
         for transition in self.transitions[:_SHOWN]:
             yield f"{transition.module}: {_text(transition)}"
         if len(self.transitions) > _SHOWN:
@@ -102,6 +106,7 @@ def explain_correlator(
         counters=machine.counters,
         form=running.decision.value.value,
         why=running.decision.why,
+        forecast=explain_chain(correlator),
         rows=None if correlator.tree.table is None else _rows(correlator, running.steps, parameters),
     )
 

@@ -9,16 +9,18 @@ from typing import Any
 import numpy as np
 
 from foretell.arrays import Ints
+from foretell.correlate.observed_tokens import ObservedTokens
 from foretell.correlate.running_machine import RunningMachine
 from foretell.events.types import Type
 from foretell.filter.column import Column, no_nulls
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.language.checked import CheckedCorrelator
 from foretell.language.correlator_events import correlator_events
+from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.kernels.correlation import LaneStates
 from foretell.machine.matches.results import ResultBatch
-from foretell.machine.result_stage import ResultStage
+from foretell.machine.result_stage import ObservedResults, ResultStage
 from foretell.plan.result_schema import result_schema
 from foretell.storage.recorded_values import array, ascending, indices
 
@@ -34,13 +36,18 @@ class TokenStage(ResultStage):
         self._form = self._machine.form()
         self._schema = result_schema(correlator)
         self._codes: Ints = np.zeros(0, np.int64)
+        self._observed: ObservedTokens | None = None
+        if correlator.tree.forecast is not None:
+            self._observed = ObservedTokens(correlator, self._schema, self._machine.steps)
 
     def prepare(self, strings: StringDictionary) -> None:
         self._codes = np.array([strings.constant(token) for token in self._machine.flat.tokens], np.int64)
+        if self._observed is not None:
+            self._observed.prepare(strings)
 
     @property
     def nbytes(self) -> int:
-        return self._form.nbytes
+        return self._form.nbytes + (0 if self._observed is None else self._observed.nbytes)
 
     def needed_lanes(self) -> Ints:
         return self._form.moved()
@@ -49,7 +56,13 @@ class TokenStage(ResultStage):
         self._form.reset(freed)
 
     def process(self, results: Sequence[ResultBatch], now: int | float) -> list[ResultBatch]:
+        if self._observed is not None:
+            self._observed.begin_batch()
         return [tokens for result in results if len(result) and len(tokens := self._tokens(result))]
+
+    def observed(self, segment: EventSegment) -> ObservedResults:
+        assert self._observed is not None
+        return self._observed.after(segment)
 
     def _tokens(self, events: ResultBatch) -> ResultBatch:
         """The tokens of events, in the order in which they are emitted."""
@@ -67,7 +80,12 @@ class TokenStage(ResultStage):
         if by is not None:
             lane, satisfied = lane[by], satisfied[:, by]
         row, token = self._form.run(lane, satisfied, int(lane.max(initial=-1)) + 1)
-        return self._shown(events, row if by is None else by[row], token)
+        tokens = self._shown(events, row if by is None else by[row], token)
+        if self._observed is not None:
+            assert events.matches is not None
+            last = events.matches.last
+            self._observed.add(last if by is None else last[by], satisfied, tokens)
+        return tokens
 
     def _shown(self, events: ResultBatch, row: Ints, token: Ints) -> ResultBatch:
         """Tokens as results: the event and the number of each."""
@@ -89,7 +107,8 @@ class TokenStage(ResultStage):
 
     def state(self) -> Mapping[str, Any]:
         lanes = self._form.moved()
-        return {"lanes": lanes, **self._configurations_state(lanes)}
+        state = {"lanes": lanes, **self._configurations_state(lanes)}
+        return state if self._observed is None else {**state, "observed": self._observed.state()}
 
     def _configurations_state(self, lanes: Ints) -> dict[str, Any]:
         states = self._form.configurations(lanes)
@@ -101,6 +120,8 @@ class TokenStage(ResultStage):
         lanes = indices(state["lanes"], bounds.lanes, "the lanes of a correlator")
         ascending(lanes, "the lanes of a correlator")
         self._restore_configurations(state, lanes)
+        if self._observed is not None:
+            self._observed.restore(state["observed"], bounds)
 
     def _restore_configurations(self, state: Mapping[str, Any], lanes: Ints) -> None:
         machine = self._machine.flat.machine

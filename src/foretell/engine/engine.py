@@ -272,7 +272,7 @@ class Engine(Viewed):
 
     @exclusive
     def outlook(self, name: str, *, confidence: float = 0.8, reach: float = 4.0) -> Outlooks:
-        """The present forecasts of a subscription with FORECAST, likeliest first: one for each lane that has had events
+        """The present forecasts of a statement with FORECAST, likeliest first: one for each lane that has had events
         or, where a value separates the partial matches of a lane, one for each value that has any.
 
         The intervals contain the next match with this `confidence`; they look `reach` times as far as the FORECAST.
@@ -290,7 +290,7 @@ class Engine(Viewed):
 
     def _forecast_clause(self, name: object) -> tree.Forecast:
         statement = self._deployment.registry.require(name)
-        forecast = statement.forecast if isinstance(statement, tree.Subscription) else None
+        forecast = statement.forecast if isinstance(statement, tree.Subscription | tree.Correlator) else None
         if forecast is None:
             hint = "add FORECAST WITHIN 5 EVENTS ABOVE 0.8 to it"
             raise InputError("no-forecasts", f"'{name}' has no FORECAST clause", hint=hint)

@@ -45,7 +45,7 @@ def start_runtime(
     live: bool = False,
 ) -> MatchRuntime:
     """Compile the plan of a program, and a runtime for it, in which estimates may be confirmed where it is `live`."""
-    statements, stages = _with_hidden(program.statements, delays, tables=tables, live=live)
+    statements, stages = _with_hidden(program.statements, delays, limits, tables=tables, live=live)
     return _started(replace(program, statements=statements), tables, limits, observers, stages)
 
 
@@ -56,7 +56,7 @@ def start_counting(
     from foretell.recover.gap_counter import counting  # loads SciPy, which takes a while
 
     statements, stages = counting(program.statements, complete=complete)
-    statements, tokens = _with_hidden(statements, no_delays, tables=tables, live=False)
+    statements, tokens = _with_hidden(statements, no_delays, limits, tables=tables, live=False)
     by_pattern = tokens | {stage.patterns[0]: stage for stage in stages if stage.patterns}
     return _started(replace(program, statements=statements), tables, limits, NO_OBSERVERS, by_pattern), stages
 
@@ -80,7 +80,8 @@ def extend_runtime(
     """Compile one more statement, and run it from the next event on."""
     compiler = PlanCompiler(runtime.strings.constant, runtime.observers, runtime.ledger.limits.edges)
     others = [other.name for other in runtime.plan.statements]
-    statements, stages = _with_hidden([statement], delays, others=others, tables=tables, live=True)
+    limits = runtime.ledger.limits
+    statements, stages = _with_hidden([statement], delays, limits, others=others, tables=tables, live=True)
     plan = compiler.extend(runtime.plan, statements, _types(tables))
     runtime.extend(plan, [s.name for s in statements], tables, stages)
 
@@ -98,7 +99,7 @@ def restore_runtime(
     strings = strings_of(state)
     compiler = PlanCompiler(strings.constant, observers, (limits or Limits()).edges)
     recorded = {name: stage for group in state["fed"] for name, stage in group.get("stages", {}).items()}
-    statements, stages = _with_hidden(program.statements, delays, recorded, tables=tables, live=True)
+    statements, stages = _with_hidden(program.statements, delays, limits, recorded, tables=tables, live=True)
     plan = compiler.restore(replace(program, statements=statements), records(state), recheck, _types(tables))
     return MatchRuntime.restore(state, plan, strings, tables, limits, observers, stages)
 
@@ -106,6 +107,7 @@ def restore_runtime(
 def _with_hidden(
     statements: Iterable[CheckedStatement],
     delays: Delays,
+    limits: Limits | None,
     recorded: Mapping[str, Any] | None = None,
     others: Iterable[str] = (),
     *,
@@ -120,7 +122,8 @@ def _with_hidden(
         from foretell.recover.expansion import expanded  # loads SciPy, which takes a while
 
         names = {*others, *(statement.name for statement in statements)}
-        statements, stages = expanded(statements, delays, recorded or {}, names, live=live)
+        most = (limits or Limits()).losing
+        statements, stages = expanded(statements, delays, recorded or {}, names, most, live=live)
     if any(isinstance(s, CheckedCorrelator) for s in statements):
         from foretell.correlate.hidden_statements import with_tokens  # loads kernels that few need
 

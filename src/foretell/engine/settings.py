@@ -14,6 +14,7 @@ from foretell.events.delays.delay_model import DelayModel
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.subscriptions import Subscriptions
+from foretell.language.token_forecasts import forecasting_statements
 from foretell.learn.model import Model
 from foretell.learn.settings import Learning
 from foretell.machine.exec.limits import Limits
@@ -54,7 +55,7 @@ class EngineSettings:
 
     def untrained_notes(self, program: Subscriptions) -> tuple[str, ...]:
         """Notes on the subscriptions with FORECAST that the model was not trained for."""
-        if not any(isinstance(s, tree.Subscription) and s.forecast is not None for s in program.program.statements):
+        if not forecasting_statements(program.program):
             return ()
         from foretell.forecast.online.factory import untrained_notes
 

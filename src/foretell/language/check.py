@@ -16,6 +16,7 @@ from foretell.language.checked import CheckedCorrelator, CheckedProgram, Checked
 from foretell.language.definitions import definitions_of
 from foretell.language.stream_schemas import declared_schema, merged_schema, scope_of
 from foretell.language.subscription_check import Columns, check_subscription
+from foretell.language.token_forecasts import check_token_forecast
 from foretell.language.tree import defined_twice, place_of
 from foretell.language.type_check import check_condition
 
@@ -189,5 +190,6 @@ def _check_correlator(
     for step, condition in definitions_of(correlator.definitions, used, "expression"):
         check_condition(condition, scope)
         conditions[step] = (condition,)
+    horizon = check_token_forecast(correlator, schema.time_type)
     row_ids = Type.NULL if correlator.table is None else columns.get("id", Type.STRING)
-    return CheckedCorrelator(correlator, conditions, schema.attributes, schema.time_type, row_ids)
+    return CheckedCorrelator(correlator, conditions, schema.attributes, schema.time_type, horizon, row_ids)

@@ -39,8 +39,8 @@ class CheckedSubscription:
     each step whose choice by LAST may be known only when the window has passed, with the steps that settle the choice
     once one of them is bound. `horizon` is that of a forecast by time. `event_names` is the type of the names of events
     (INT for numbers and INT IDs, else STRING), `row_ids` that of the ids of the FOR EACH table or of estimates.
-    `hidden` is one of the patterns that a statement with LOSING or a correlator runs as; the matches of one that is
-    `correlated` are the events of a correlator, which has the rows of the FOR EACH table.
+    `hidden` is one of the patterns that a statement with LOSING runs as, or finds the events of a `correlator`, which
+    has the rows of the FOR EACH table.
     """
 
     tree: Subscription
@@ -58,7 +58,7 @@ class CheckedSubscription:
     event_names: Type = Type.INT
     row_ids: Type = Type.NULL
     hidden: bool = False
-    correlated: bool = False
+    correlator: CheckedCorrelator | None = None
 
     @property
     def name(self) -> str:
@@ -68,6 +68,11 @@ class CheckedSubscription:
     def uncertain(self) -> bool:
         """Whether its matches may be estimates: events of its own may be lost, or those that it reads are estimates."""
         return self.tree.losing is not None or self.reads_estimates
+
+    @property
+    def correlated(self) -> bool:
+        """Whether its matches are the events of a correlator."""
+        return self.correlator is not None
 
     @property
     def reads_estimates(self) -> bool:
@@ -108,12 +113,14 @@ class CheckedSubscription:
 
 @record
 class CheckedCorrelator:
-    """A correlator with names and types resolved; `row_ids` is the type of the ids of its FOR EACH table."""
+    """A correlator with names and types resolved. `horizon` is that of a forecast by time, `row_ids` the type of the
+    ids of its FOR EACH table."""
 
     tree: Correlator
     conditions: Mapping[str, tuple[Expression, ...]]
     attributes: Mapping[str, Type]
     time: Type
+    horizon: int | float | None = None
     row_ids: Type = Type.NULL
 
     @property

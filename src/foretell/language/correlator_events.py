@@ -76,6 +76,7 @@ def correlator_events(correlator: CheckedCorrelator) -> CheckedSubscription:
             table=own.table,
             per=own.per,
             returns=tuple(tree.Returned(_satisfied(value), name) for name, value in returned.items()),
+            forecast=own.forecast,
         ),
         pattern=pattern,
         steps={_EVENT: CheckedStep(shape, (_any([*dict.fromkeys(conditions.values())]),), ())},
@@ -87,9 +88,10 @@ def correlator_events(correlator: CheckedCorrelator) -> CheckedSubscription:
         loss={},
         returns={**dict.fromkeys(conditions, Type.BOOL), **_types(columns, correlator.attributes)},
         known_late={},
+        horizon=correlator.horizon,
         row_ids=correlator.row_ids,
         hidden=True,
-        correlated=True,
+        correlator=correlator,
     )
 
 

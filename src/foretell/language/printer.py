@@ -103,7 +103,8 @@ def horizon_text(forecast: tree.Forecast) -> str:
 
 
 def _forecast(forecast: tree.Forecast) -> str:
-    return f"FORECAST WITHIN {horizon_text(forecast)} ABOVE {_number(forecast.above)}"
+    tokens = f" OF {', '.join(map(_string, forecast.tokens))}" if forecast.tokens else ""
+    return f"FORECAST{tokens} WITHIN {horizon_text(forecast)} ABOVE {_number(forecast.above)}"
 
 
 def _losing(losing: tree.Losing) -> str:
@@ -122,6 +123,8 @@ def _correlator(correlator: tree.Correlator) -> str:
         lines.append(f"PER {_names(correlator.per)}")
     lines.append(f"DO {correlation_text(correlator.expression)}")
     lines += _definitions(correlator.definitions)
+    if correlator.forecast is not None:
+        lines.append(_forecast(correlator.forecast))
     return "\n".join(lines) + ";"
 
 

@@ -103,6 +103,15 @@ def duration_of(length: tree.Span | tree.Literal | None, time: Type, where: str)
     return length.value
 
 
+def positive_duration(length: tree.Span | tree.Literal | None, time: Type, where: str) -> int | float | None:
+    """A duration, which must be greater than 0."""
+    found = duration_of(length, time, where)
+    if length is not None and found is not None and found <= 0:
+        amount = f"{length.amount} {length.unit}" if isinstance(length, tree.Span) else length.value
+        refuse("not-positive", f"{where} must be greater than 0, not {amount}", length.place)
+    return found
+
+
 def merged_schema(streams: Mapping[str, Schema], statement: tree.Subscription | tree.Correlator) -> Schema:
     """The schema of the merged stream of a FROM; its streams must agree on types, time and ties."""
     for names, clause in ((statement.streams, "FROM"), (statement.per, "PER")):

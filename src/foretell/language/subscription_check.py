@@ -15,7 +15,7 @@ from foretell.language.checked import CheckedStep, CheckedSubscription
 from foretell.language.definitions import definitions_of
 from foretell.language.loss_rates import loss_rates
 from foretell.language.pattern_shape import StepOrder, StepShape
-from foretell.language.stream_schemas import duration_of, merged_schema, scope_of
+from foretell.language.stream_schemas import merged_schema, positive_duration, scope_of
 from foretell.language.tree import place_of
 from foretell.language.type_check import Scope, check_condition, type_of
 
@@ -95,7 +95,7 @@ class _SubscriptionChecker:
     def checked(self) -> CheckedSubscription:
         subscription, time = self.tree, self.schema.time_type
         self._collect_steps()
-        within = _positive(subscription.within, time, "WITHIN")
+        within = positive_duration(subscription.within, time, "WITHIN")
         known_late = self._check_pattern()
         defined = dict(definitions_of(subscription.definitions, self.shapes, "pattern"))
         variables = self._variables(defined)
@@ -110,7 +110,7 @@ class _SubscriptionChecker:
         self._check_after(pattern)
         horizon = None
         if subscription.forecast is not None:
-            horizon = _positive(subscription.forecast.duration, time, "FORECAST WITHIN")
+            horizon = positive_duration(subscription.forecast.duration, time, "FORECAST WITHIN")
         return CheckedSubscription(
             tree=subscription,
             pattern=pattern,
@@ -291,15 +291,6 @@ class _SubscriptionChecker:
         if self.tree.losing is not None:
             message = "LOSING cannot be used with AFTER MATCH LONGEST: an event that was lost has no length"
             refuse("longest-losing", message, self.tree.losing.place, "use AFTER MATCH SKIP PAST LAST")
-
-
-def _positive(length: tree.Span | tree.Literal | None, time: Type, where: str) -> int | float | None:
-    """A duration, which must be greater than 0."""
-    found = duration_of(length, time, where)
-    if length is not None and found is not None and found <= 0:
-        amount = f"{length.amount} {length.unit}" if isinstance(length, tree.Span) else length.value
-        refuse("not-positive", f"{where} must be greater than 0, not {amount}", length.place)
-    return found
 
 
 def _alike(left: Type, right: Type) -> bool:

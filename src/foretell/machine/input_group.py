@@ -137,7 +137,7 @@ class InputGroup:
     @property
     def keeps_texts(self) -> bool:
         """Whether no text can be freed: forecasts and an `a[i]` that counts in the whole lane keep them for good."""
-        return any(group.keeps_lanes for group in self.nfa_groups) or any(a.observer is not None for a in self.absences)
+        return any([g.keeps_lanes for g in self.nfa_groups] + [a.observer is not None for a in self.absences])
 
     def texts(self) -> Iterator[Ints]:
         """The codes of all texts that the group holds."""
@@ -167,7 +167,7 @@ class InputGroup:
 
     def relieve(self) -> bool:
         """Stops or drops runs, and forgets the events that only they need; False where there are none."""
-        executors = [group.executor for group in self.nfa_groups if group.executor is not None]
+        executors = (group.executor for group in self.nfa_groups if group.executor is not None)
         fullest = max(executors, key=lambda executor: executor.alive, default=None)
         if fullest is None or not fullest.alive:
             return False
@@ -195,13 +195,13 @@ class InputGroup:
         if self.stages or self.plan.reads_estimates:
             results = self.stages.process(results, now)
             self.ledger.warnings += self.stages.take_notes()
+            results += [forecast for group in self.nfa_groups for forecast in group.forecasts_of(self.stages, segment)]
         if self.stream.crowded:
             self._forget()
         self._unaccounted += len(segment) + sum(map(len, results)) + self.stages.take_begun()
         waiting = 0
-        for group in self.nfa_groups:
-            for member in group.members.values():
-                waiting += sum(map(len, member.pending))
+        for member in [m for group in self.nfa_groups for m in group.members.values()]:
+            waiting += sum(map(len, member.pending))
         if waiting - 2 * self._waiting >= ACCOUNTED_EVENTS or self._needs_account:
             self._waiting = waiting
             self.account()

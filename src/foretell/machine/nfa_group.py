@@ -31,6 +31,7 @@ from foretell.machine.matches.results import ResultBatch
 from foretell.machine.observe.arrival_tracker import ArrivalTracker
 from foretell.machine.observe.forecast_emitter import ForecastEmitter, ObservedStatement
 from foretell.machine.observe.observer import Observer, Probe, observer_state, restore_observer
+from foretell.machine.result_stage import ResultStages
 from foretell.machine.subscription_runtime import SubscriptionRuntime
 from foretell.machine.template_rows import Move, TemplateRows
 from foretell.plan.expressions import IndexKey, Lagged
@@ -171,8 +172,8 @@ class NfaGroup:
         return [member.process(matches, now, order, live)]
 
     def _forecasts(self, segment: EventSegment, now: int | float, results: list[ResultBatch]) -> list[ResultBatch]:
-        """The forecasts of a subscription that is observed."""
-        if self.observer is None:
+        """The forecasts of a subscription whose runs are observed."""
+        if self.observer is None or self.plan.observation is ObservationMode.CORRELATOR:
             return []
         (member,) = self.members.values()
         assert self.excluded is not None
@@ -187,6 +188,15 @@ class NfaGroup:
         else:
             observation = self._nfa_executor.observation
         return ForecastEmitter(self.observer, member).emit(segment, observation, results)
+
+    def forecasts_of(self, stages: ResultStages, segment: EventSegment) -> list[ResultBatch]:
+        """The forecasts of a correlator, after its stage has processed the results of a batch."""
+        if self.observer is None or self.plan.observation is not ObservationMode.CORRELATOR:
+            return []
+        (member,) = self.members.values()
+        observed = stages[member.plan.name].observed(segment)
+        emitter = ForecastEmitter(self.observer, member, observed.schema)
+        return emitter.emit(segment, observed.observation, observed.results)
 
     @property
     def waiting(self) -> dict[str, int]:

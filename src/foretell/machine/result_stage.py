@@ -13,12 +13,15 @@ from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.notification import Notification
 from foretell.events.types import Scalar
 from foretell.filter.string_dictionary import StringDictionary, Texts
+from foretell.machine.exec.observation import Observation
+from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.lane_keys import LaneKeys
 from foretell.machine.input.merged_stream import MergedStream
 from foretell.machine.input.revisions import LateInput
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.matches.uncertainty import split_by_certainty
+from foretell.plan.result_schema import ResultSchema
 from foretell.records import record
 
 
@@ -29,6 +32,16 @@ class ReportedEstimate:
 
     notification: Notification
     settle: Callable[[bool], ResultBatch]
+
+
+@record
+class ObservedResults:
+    """A statement with a result stage as forecasts observe it: the configuration after each event of a batch, and the
+    results that they forecast. `schema` is that of the statement."""
+
+    observation: Observation
+    results: list[ResultBatch]
+    schema: ResultSchema
 
 
 class ResultStage:
@@ -44,6 +57,10 @@ class ResultStage:
 
     def process(self, results: Sequence[ResultBatch], now: int | float, /) -> list[ResultBatch]:
         """The results of the statement, from those of its patterns in a batch."""
+        raise NotImplementedError
+
+    def observed(self, segment: EventSegment, /) -> ObservedResults:
+        """The statement as forecasts observe it, after each event of the batch that was processed last."""
         raise NotImplementedError
 
     def state(self) -> Mapping[str, Any]:

@@ -27,6 +27,7 @@ from foretell.plan.single_nfa import single_nfa
 from foretell.plan.strategy import (
     Executor,
     GroupKind,
+    ObservationMode,
     Strategy,
     TemplateMode,
     as_recorded,
@@ -203,7 +204,7 @@ class _GroupBuilder:
         if strategy.executor.value is Executor.ARRIVALS:
             lowered = arrivals.lower_arrivals(subscription, code_of, parameters, selected=selected, edges=edges)
             return replace(group, arrivals=lowered)
-        observed = mode is not None
+        observed = mode not in (None, ObservationMode.CORRELATOR)
         nfa = single_nfa(subscription, code_of, parameters, selected=selected, observed=observed, edges=edges)
         return replace(group, nfa=nfa, keyed=choose_keys(nfa, observed=observed))
 

@@ -43,8 +43,18 @@ class ResultSchema:
 def result_schema(checked: CheckedStatement) -> ResultSchema:
     per = {str(name): checked.attributes.get(name, Type.STRING) for name in checked.tree.per}
     if isinstance(checked, CheckedCorrelator):
-        returns, row_ids = {"token": Type.STRING}, checked.row_ids
-        return ResultSchema(checked.name, per, {}, returns, {}, checked.time, row_ids=row_ids, kind="token")
+        forecast = checked.tree.forecast
+        return ResultSchema(
+            checked.name,
+            per,
+            {},
+            {"token": Type.STRING},
+            {},
+            checked.time,
+            horizon=None if forecast is None else horizon_text(forecast),
+            row_ids=checked.row_ids,
+            kind="token",
+        )
     forecast = checked.tree.forecast
     return ResultSchema(
         name=checked.name,

@@ -79,6 +79,7 @@ class ObservationMode(Enum):
     SECOND_EXECUTOR = "a second executor with a probe"
     ARRIVAL_TRACKER = "a tracker of the arrival lists"
     NO_RUNS = "no runs to observe"
+    CORRELATOR = "the states of the correlator"
 
 
 class Kernel(Enum):
@@ -180,9 +181,7 @@ def as_recorded(
 def choose_executor(subscription: CheckedSubscription) -> Decision[Executor]:
     """Arrival lists where they can run the pattern and where it pays; an NFA runs every pattern with events."""
     if subscription.tree.losing is not None:
-        why = (
-            "each set of steps that may be lost has a pattern of its own, and others tell of a lost step seen after all"
-        )
+        why = "each set of steps that may be lost has a pattern, and others tell of a lost step seen after all"
         return Decision(Executor.HIDDEN, why)
     if isinstance(subscription.pattern, tree.Silence):
         return Decision(Executor.ABSENCE, "a negated step alone binds no events, so a clock in each lane is enough")
@@ -356,6 +355,8 @@ def serves_all_rows(subscription: CheckedSubscription, parameters: Mapping[str, 
 
 
 def _choose_observation(subscription: CheckedSubscription, executor: Executor) -> Decision[ObservationMode]:
+    if subscription.correlator is not None:
+        return Decision(ObservationMode.CORRELATOR, "a correlator has one state in each lane, and no runs")
     if executor is Executor.ABSENCE:
         return Decision(ObservationMode.NO_RUNS, "an absence clock has no runs")
     if executor is Executor.ARRIVALS:

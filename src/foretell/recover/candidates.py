@@ -12,6 +12,7 @@ from foretell.events.delays.delay_model import DelayModel
 from foretell.events.detail_columns import joined
 from foretell.events.notification import WITHDRAWN
 from foretell.language.checked import CheckedSubscription
+from foretell.language.estimate_scorer import EstimateScorer
 from foretell.machine.matches.bound_events import BoundEvents
 from foretell.machine.matches.event_chains import Gaps
 from foretell.machine.matches.match_batch import MatchBatch
@@ -24,7 +25,8 @@ from foretell.records import record
 from foretell.recover.completions import Completions
 from foretell.recover.gap_learner import ModelVersions
 from foretell.recover.gap_scores import GapScores
-from foretell.recover.hidden_patterns import HiddenPattern, Role, Variant, narrowed
+from foretell.recover.gap_tables import ModelTables
+from foretell.recover.hidden_patterns import HiddenPattern, Role, Variant, narrowed, variant_of
 
 
 @record
@@ -59,13 +61,29 @@ class CandidateMatches:
 class VariantMatches:
     """The matches of the hidden patterns of a variant."""
 
-    def __init__(self, subscription: CheckedSubscription, variant: Variant, *, narrows: bool = True) -> None:
-        self._scores, self._model = GapScores(variant.scorer, variant.present), variant.scorer.model
-        self.variant = narrowed(variant, self._scores.longest) if narrows else variant
+    def __init__(
+        self,
+        subscription: CheckedSubscription,
+        lost: frozenset[str],
+        model: DelayModel,
+        tables: ModelTables,
+        *,
+        narrows: bool = True,
+    ) -> None:
+        self.scorer = EstimateScorer(subscription, lost, model)
+        self.present = tuple(step for step in subscription.positive if step not in lost)
+        self._narrows, self._tables, self._model = narrows, tables, model
+        self._scores = GapScores(self.scorer, self.present, tables.of(model))
         self.subscription = subscription
         self.schema = result_schema(subscription)
-        self.steps = np.array([subscription.positive.index(step) for step in variant.present], np.int64)
-        self._unit = variant.scorer.unit
+        self.steps = np.array([subscription.positive.index(step) for step in self.present], np.int64)
+        self._unit = self.scorer.unit
+
+    @cached_property
+    def variant(self) -> Variant:
+        """The patterns: most variants that cannot reach the threshold never need them."""
+        whole = variant_of(self.subscription, self.scorer.lost, self.scorer.model)
+        return narrowed(whole, self._scores.longest) if self._narrows else whole
 
     @cached_property
     def best(self) -> float:
@@ -75,7 +93,8 @@ class VariantMatches:
     @property
     def runs(self) -> Decision[bool]:
         """Whether a match may be probable enough."""
-        return runs_without(self.best, self.variant.scorer.losing.above)
+        above = self.scorer.losing.above
+        return runs_without(self.best if above > 0 else 1.0, above)
 
     @property
     def can_be_withdrawn(self) -> bool:
@@ -104,8 +123,8 @@ class VariantMatches:
     def _scores_of(self, model: DelayModel) -> GapScores:
         """The scores of the model as it is at some place of the stream."""
         if model is not self._model:
-            scorer = replace(self.variant.scorer, model=model)
-            self._scores, self._model = GapScores(scorer, self.variant.present), model
+            scorer = replace(self.scorer, model=model)
+            self._scores, self._model = GapScores(scorer, self.present, self._tables.of(model)), model
         return self._scores
 
     def telling(self, pattern: HiddenPattern, results: ResultBatch, versions: ModelVersions | None) -> CandidateMatches:
@@ -121,7 +140,7 @@ class VariantMatches:
         else:
             when = matches.buffer.times(matches.of_step(pattern.extra, latest=False))
         if pattern.gap_end is not None:
-            until = matches.buffer.times(candidates.positions[:, self.variant.present.index(pattern.gap_end)])
+            until = matches.buffer.times(candidates.positions[:, self.present.index(pattern.gap_end)])
         else:
             assert within is not None
             until = matches.buffer.starts(candidates.positions[:, 0]) + within
@@ -132,7 +151,7 @@ class VariantMatches:
 
     def certain(self, candidates: CandidateMatches) -> Flags:
         """The candidates that no loss could have broken."""
-        if self.variant.scorer.lost:
+        if self.scorer.lost:
             return np.zeros(len(candidates), np.bool_)
         return np.asarray(candidates.likely >= 1.0)
 
@@ -190,8 +209,8 @@ class VariantMatches:
         found, before, subscription = list[tuple[str, int]](), -1, self.subscription
         for name, step in subscription.steps.items():
             may_be_lost = step.shape.negated and subscription.loss[name] > 0
-            if name in self.variant.present:
+            if name in self.present:
                 before += 1
-            elif may_be_lost or name in self.variant.scorer.lost:
+            elif may_be_lost or name in self.scorer.lost:
                 found.append((name, max(before, 0)))
         return tuple(found)

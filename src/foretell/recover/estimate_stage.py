@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from foretell.arrays import Ints
-from foretell.errors import InputError
 from foretell.events.delays.delay_model import DelayModel, gaps_document
 from foretell.events.types import Scalar
 from foretell.language import tree
@@ -18,18 +17,18 @@ from foretell.machine.input.revisions import LateInput
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.result_stage import ReportedEstimate, ResultStage
+from foretell.plan.losing_size import LosingLimits
 from foretell.plan.match_plan import InputPlan
 from foretell.recover.candidates import VariantMatches
 from foretell.recover.gap_learner import GapLearner, ModelVersions, learnable, recorded_steps
-from foretell.recover.hidden_patterns import HiddenPattern, Role, all_lost_sets, variant_of
+from foretell.recover.gap_tables import ModelTables
+from foretell.recover.hidden_patterns import HiddenPattern, Role, all_lost_sets
 from foretell.recover.late_revisions import LateRevisions, may_be_revised, reported_estimates
 from foretell.recover.row_estimates import FoundMatches, RowEstimates
 from foretell.recover.selected_estimates import SelectedEstimates
 from foretell.recover.standing_estimates import StandingEstimates
+from foretell.recover.statement_size import check_tables, pattern_count, too_many_patterns
 from foretell.storage.recorded_values import require
-
-#: More patterns would take long to plan and to run.
-MOST_PATTERNS = 1_000
 
 
 class EstimateStage(ResultStage):
@@ -42,53 +41,53 @@ class EstimateStage(ResultStage):
         model: DelayModel,
         recorded: Mapping[str, Any] | None = None,
         *,
+        most: LosingLimits | None = None,
         instants: bool = True,
         live: bool = False,
     ) -> None:
         """A snapshot has `recorded` the sets of lost steps that run, else all run that may reach the threshold; and the
         gaps whose counts are learned. With `instants` no event lasts: windows go by the times between events alone.
         A run is `live` where estimates may be confirmed."""
+        most = most or LosingLimits()
+        check_tables(subscription, model, most.tables)
         check_delays(subscription, model)
         self.subscription = subscription
         lost = None if recorded is None else [frozenset(map(str, steps)) for steps in recorded["lost"]]
         gaps = learnable(subscription, model) if recorded is None else recorded_steps(recorded.get("gaps", ()))
         self._learner = GapLearner(subscription, model, gaps) if gaps else None
+        self.tables = ModelTables(subscription)
         #: The variants that run, and those that cannot reach the threshold. What is learned may change that.
         self.running: list[VariantMatches] = []
         self.pruned: list[VariantMatches] = []
+        left = most.patterns - len(self._learning_statements)
         for steps in all_lost_sets(subscription) if lost is None else lost:
-            variant = VariantMatches(
-                subscription, variant_of(subscription, steps, model), narrows=instants and not gaps
-            )
+            variant = VariantMatches(subscription, steps, model, self.tables, narrows=instants and not gaps)
             if lost is None and steps and not gaps and not variant.runs.value:
                 self.pruned.append(variant)
-            else:
-                self.running.append(variant)
+                continue
+            self.running.append(variant)
+            left -= pattern_count(subscription, steps)
+            if left < 0:
+                raise too_many_patterns(subscription, most.patterns)
         self._patterns = {
             pattern.statement.name: (number, pattern)
             for number, variant in enumerate(self.running)
             for pattern in variant.variant.patterns
         }
-        self._refuse_many()
-        learning = () if self._learner is None else self._learner.statements
-        self.statements = [*(pattern.statement for _, pattern in self._patterns.values()), *learning]
+        self.statements = [*(pattern.statement for _, pattern in self._patterns.values()), *self._learning_statements]
         self.patterns: Sequence[str] = tuple(statement.name for statement in self.statements)
         self._rows: dict[Scalar, RowEstimates] = {}
         self._live = live
         self._late = LateRevisions(self.running)
 
-    def _refuse_many(self) -> None:
-        if len(self._patterns) > MOST_PATTERNS:
-            losable = [step for step, loss in self.subscription.loss.items() if loss > 0]
-            message = f"subscription '{self.subscription.name}': LOSING of {len(losable)} steps needs "
-            message += f"{len(self._patterns):,} patterns, more than {MOST_PATTERNS:,}"
-            hint = f"name those most often lost: LOSING 0.05 OF {losable[0]}, {losable[1]}; or raise ABOVE"
-            raise InputError("losing-many", message, hint=hint)
+    @property
+    def _learning_statements(self) -> tuple[CheckedSubscription, ...]:
+        return () if self._learner is None else self._learner.statements
 
     @property
     def lost(self) -> list[list[str]]:
         """The sets of lost steps that run."""
-        return [sorted(variant.variant.scorer.lost) for variant in self.running]
+        return [sorted(variant.scorer.lost) for variant in self.running]
 
     @property
     def nbytes(self) -> int:

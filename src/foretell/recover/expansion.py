@@ -8,6 +8,7 @@ from typing import Any
 from foretell.events.delays.delay_model import DelayModel
 from foretell.language.checked import CheckedStatement, CheckedSubscription
 from foretell.machine.result_stage import ResultStage
+from foretell.plan.losing_size import LosingLimits
 from foretell.recover.estimate_stage import EstimateStage
 
 
@@ -16,6 +17,7 @@ def expanded(
     delays: Callable[[str], DelayModel],
     recorded: Mapping[str, Mapping[str, Any]],
     names: Collection[str],
+    most: LosingLimits,
     *,
     live: bool,
 ) -> tuple[tuple[CheckedStatement, ...], dict[str, ResultStage]]:
@@ -27,7 +29,7 @@ def expanded(
         if isinstance(statement, CheckedSubscription) and statement.tree.losing is not None:
             instants = not any(str(stream) in names for stream in statement.tree.streams)
             state = recorded.get(statement.name)
-            stage = EstimateStage(statement, delays(statement.name), state, instants=instants, live=live)
+            stage = EstimateStage(statement, delays(statement.name), state, most=most, instants=instants, live=live)
             stages[statement.name] = stage
             expansion += stage.statements
         else:

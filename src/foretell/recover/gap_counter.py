@@ -15,6 +15,9 @@ from foretell.recover.gap_patterns import gap_patterns, learnable_operator
 from foretell.recover.gap_tally import GapTally, by_statement
 from foretell.storage.recorded_values import FAR
 
+#: The patterns of training: one for each gap, and one for each step that it may hide. Ten steps need half of them.
+MOST_GAP_PATTERNS = 600
+
 
 class GapCountStage(ResultStage):
     """Counts the gaps of a statement instead of estimating. `complete` says that the history has lost nothing; else it
@@ -24,7 +27,9 @@ class GapCountStage(ResultStage):
         self.subscription = subscription
         self.counts: dict[GapEnds, GapCounts] = {}
         self._tallies: list[GapTally] = []
-        for ends, hidden in possible_gaps(subscription):
+        gaps = list(possible_gaps(subscription))
+        _refuse_many(subscription, sum(1 + len(hidden) for _, hidden in gaps))
+        for ends, hidden in gaps:
             losses = _losses(subscription, hidden, complete=complete)
             self._tallies.append(GapTally(gap_patterns(subscription, ends, hidden), losses))
             self.counts[ends] = GapCounts(tuple(hidden), losses)
@@ -68,7 +73,7 @@ def counting(
 def possible_gaps(subscription: CheckedSubscription) -> Iterator[tuple[GapEnds, list[str]]]:
     """Every gap that an estimate may have, and the steps that may be hidden in it."""
     order = list(subscription.steps)
-    for u, v in combinations(subscription.positive, 2):  # some thousands: MOST_STEPS
+    for u, v in combinations(subscription.positive, 2):
         hidden = order[order.index(u) + 1 : order.index(v)]
         if (passed := learnable_operator(subscription, u, v)) is not None:
             hidden.append(passed)
@@ -88,6 +93,15 @@ def _may_hide(subscription: CheckedSubscription, hidden: Sequence[str]) -> bool:
     return any(loss[h] > 0 for h in hidden) and all(
         loss[h] > 0 for h in hidden if h in steps and not steps[h].shape.negated
     )
+
+
+def _refuse_many(subscription: CheckedSubscription, patterns: int) -> None:
+    if patterns > MOST_GAP_PATTERNS:
+        message = f"subscription '{subscription.name}': training needs {patterns:,} patterns, more than "
+        message += f"{MOST_GAP_PATTERNS}: one for each gap and each step that it may hide"
+        hint = "name the steps that are lost most often, positive and negated: LOSING 0.05 OF "
+        lossy = [step for step in subscription.steps if subscription.loss[step] > 0]
+        raise InputError("losing-many", message, hint=f"{hint}{', '.join(lossy[:2])}")
 
 
 def _losses(subscription: CheckedSubscription, hidden: Sequence[str], *, complete: bool) -> tuple[float, ...]:

@@ -126,7 +126,7 @@ class LateRevisions:
         time: int | float,
     ) -> Iterator[ResultBatch]:
         positions = positions_of(results)
-        found = _Decisions.none(len(results), len(self._variants[variant].variant.scorer.lost))
+        found = _Decisions.none(len(results), len(self._variants[variant].scorer.lost))
         if found.steps.shape[1] > 1:
             self._decide_by_rounds(found, variant, positions, near, events)
         else:
@@ -172,7 +172,7 @@ class LateRevisions:
     def _names(self, variant: int, late: Ints) -> dict[str, NDArray[np.object_]]:
         """The names of late events by the lost steps that they are, None without an ID."""
         matches, known = self._variants[variant], self._late.whole
-        lost = [step for step in matches.subscription.positive if step in matches.variant.scorer.lost]
+        lost = [step for step in matches.subscription.positive if step in matches.scorer.lost]
         names = np.full(len(known), None, object) if known.name is None else known.name
         return {step: names[known.rows(late[:, number])] for number, step in enumerate(lost)}
 
@@ -314,6 +314,6 @@ def _span(at: Times, starts: Times, variant: VariantMatches) -> tuple[Times, Tim
     first and the last of the pattern, as far as the window."""
     subscription = variant.subscription
     steps, within = list(subscription.steps), math.inf if subscription.within is None else subscription.within
-    low = at[:, 0] if steps[0] == variant.variant.present[0] else at[:, -1] - within
-    high = at[:, -1] if steps[-1] == variant.variant.present[-1] else starts + within
+    low = at[:, 0] if steps[0] == variant.present[0] else at[:, -1] - within
+    high = at[:, -1] if steps[-1] == variant.present[-1] else starts + within
     return low, high

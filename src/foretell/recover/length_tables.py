@@ -25,8 +25,9 @@ _ROUNDS, _BESIDE = 3, 9
 
 
 class LengthTable:
-    """`exact` gives a number for each length, or a row of the given `shape`. Where the function `is_smooth`, a table is
-    as near as the `tolerance`. `marks` ascend: lengths near which it may change within less than an e-fold."""
+    """`exact` gives a number for each length up to `most`, or a row of the given `shape`. Where the function
+    `is_smooth`, a table is as near as the `tolerance`. `marks` ascend: lengths near which it may change within less
+    than an e-fold."""
 
     def __init__(
         self,
@@ -34,12 +35,15 @@ class LengthTable:
         tolerance: float,
         marks: Floats,
         *,
+        most: float,
         is_smooth: bool,
         shape: tuple[int, ...] = (),
     ) -> None:
         self._exact, self._tolerance, self.is_smooth, self._shape = exact, tolerance, is_smooth, shape
+        self._most = most
         self._marks = marks
         self._known: dict[float, float | list[float]] = {}
+        self._best: dict[float, float] = {}
         self._table: PchipInterpolator | None = None
         self._reach = (math.inf, -math.inf)
 
@@ -51,9 +55,13 @@ class LengthTable:
 
     def best(self, longest: float) -> float:
         """The highest value up to a length."""
-        lengths = longest * np.exp(-np.linspace(0.0, _SPAN, _SAMPLES))
-        lengths = np.unique(np.concatenate([[0.0], lengths, self._marks[self._marks < longest]]))
-        values = self._exact(lengths)
+        if longest not in self._best:
+            self._best[longest] = self._highest(longest)
+        return self._best[longest]
+
+    def _highest(self, longest: float) -> float:
+        lengths = self._sampled(longest)
+        values = self._each(lengths)
         best = float(values.max())
         for _ in range(_ROUNDS):
             at = int(values.argmax())
@@ -62,14 +70,21 @@ class LengthTable:
             best = max(best, float(values.max()))
         return best
 
+    def _sampled(self, longest: float) -> Floats:
+        lengths = longest * np.exp(-np.linspace(0.0, _SPAN, _SAMPLES))
+        return np.unique(np.concatenate([[0.0], lengths, self._marks[self._marks < longest]]))
+
     def longest(self, most: float, enough: float) -> float:
-        """The longest length up to `most` for which the value may be `enough`."""
-        low = math.log(most) - _SPAN
-        table = self._prepared(low, math.log(most))
-        at = table.x[table.x <= math.log(most)]
-        reaching = np.flatnonzero(table(at) >= enough)
-        # Up to the next point the value is between the two.
-        return math.exp(at[reaching[-1] + 1]) if len(reaching) and reaching[-1] + 1 < len(at) else most
+        """The longest length up to `most` for which the value may be `enough`, found at some lengths."""
+        lengths = self._sampled(most)
+        values = self._each(lengths)
+        for _ in range(_ROUNDS):
+            reaching = np.flatnonzero(values >= enough)
+            if not len(reaching) or reaching[-1] + 1 == len(lengths):
+                break
+            lengths = np.linspace(lengths[reaching[-1]], lengths[reaching[-1] + 1], _BESIDE)
+            values = self._exact(lengths)
+        return float(lengths[reaching[-1] + 1]) if len(reaching) and reaching[-1] + 1 < len(lengths) else most
 
     def _of(self, lengths: Floats) -> Floats:
         if not self.is_smooth or len(self._known) + len(lengths) <= _FEW:
@@ -99,7 +114,7 @@ class LengthTable:
         """A table that has these lengths."""
         if self._table is None or low < self._reach[0] or high > self._reach[1]:
             # Beyond the table there may be more: a table anew costs as much as a million lengths.
-            self._reach = min(low - _MARGIN, self._reach[0]), max(high + 1.0, self._reach[1])
+            self._reach = min(low - _MARGIN, self._reach[0]), min(max(high + 1.0, self._reach[1]), math.log(self._most))
             marks = np.log(self._marks)
             marks = marks[(marks > self._reach[0]) & (marks < self._reach[1])]
             at = np.unique(np.concatenate([np.linspace(*self._reach, 33), marks]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -16,12 +16,13 @@ from foretell.events.delays.pattern_gaps import Gap, PatternPlace, gaps_of
 from foretell.events.types import Type
 from foretell.language.checked import CheckedSubscription
 from foretell.language.reduced_patterns import places
+from foretell.plan.losing_size import LosingLimits
 from foretell.plan.strategy import runs_without
 from foretell.recover.candidate_table import CandidateTable
 from foretell.recover.candidates import VariantMatches
 from foretell.recover.estimate_stage import EstimateStage
 from foretell.recover.gap_learner import learnable
-from foretell.recover.gap_scores import best_probability
+from foretell.recover.gap_tables import GapTables
 
 #: The candidates of a table whose bytes are counted: one more than fill it.
 _MANY = 2**12 + 1
@@ -66,12 +67,14 @@ class LossAutomaton:
         return asdict(self)
 
 
-def loss_automaton(subscription: CheckedSubscription, model: DelayModel | None) -> LossAutomaton:
+def loss_automaton(
+    subscription: CheckedSubscription, model: DelayModel | None, most: LosingLimits | None = None
+) -> LossAutomaton:
     """Raises InputError for a model that lacks a delay."""
-    stage = None if model is None else EstimateStage(subscription, model)
-    within = subscription.within
+    stage = None if model is None else EstimateStage(subscription, model, most=most)
+    within, tables = subscription.within, None if stage is None or model is None else stage.tables.of(model)
     return LossAutomaton(
-        tuple(_edges(subscription, model)),
+        tuple(_edges(subscription, tables)),
         None if stage is None else tuple(_patterns(stage)),
         None if within is None else 2 * within,
         subscription.time is Type.TIMESTAMP,
@@ -81,7 +84,7 @@ def loss_automaton(subscription: CheckedSubscription, model: DelayModel | None) 
 # ── edges ──
 
 
-def _edges(subscription: CheckedSubscription, model: DelayModel | None) -> Iterator[LossEdge]:
+def _edges(subscription: CheckedSubscription, tables: GapTables | None) -> Iterator[LossEdge]:
     order = [place for place in places(subscription) if not place.operator]
     at: list[int | None] = [None, *(n for n, place in enumerate(order) if not place.negated), None]
     for first, start in enumerate(at[:-1]):
@@ -91,12 +94,12 @@ def _edges(subscription: CheckedSubscription, model: DelayModel | None) -> Itera
             between = order[0 if start is None else start + 1 : end]
             lost = [place for place in between if not place.negated]
             if all(place.loss > 0 for place in lost) and (end is not None or not lost or subscription.within):
-                yield _edge(subscription, model, order, start, end)
+                yield _edge(subscription, tables, order, start, end)
 
 
 def _edge(
     subscription: CheckedSubscription,
-    model: DelayModel | None,
+    tables: GapTables | None,
     order: Sequence[PatternPlace],
     start: int | None,
     end: int | None,
@@ -105,11 +108,12 @@ def _edge(
     losing = subscription.tree.losing
     assert losing is not None
     best = None
-    if model is not None and subscription.within is not None:
-        unit = 1_000_000 if subscription.time is Type.TIMESTAMP else 1
-        best = best_probability(_gap(order, start, end, model), losing.score, subscription.within / unit)
+    if tables is not None and subscription.within is not None:
+        longest = subscription.within / (1_000_000 if subscription.time is Type.TIMESTAMP else 1)
+        gap = replace(_gap(order, start, end, tables.model), length=longest)
+        best = (tables.edge(gap) if gap.end is None else tables.between(gap)).best(longest)
     # What is learned may change which estimates are probable enough: then all patterns run.
-    goes_on_learning = model is not None and bool(learnable(subscription, model))
+    goes_on_learning = tables is not None and bool(learnable(subscription, tables.model))
     runs = None if best is None or goes_on_learning else runs_without(best, losing.above)
     return LossEdge(
         None if start is None else order[start].name,
@@ -142,14 +146,12 @@ def _patterns(stage: EstimateStage) -> Iterator[LossPatterns]:
 
 
 def _of_variant(variant: VariantMatches, pruned: str | None) -> LossPatterns:
-    scorer, patterns = variant.variant.scorer, variant.variant.patterns
-    return LossPatterns(
-        tuple(step for step in variant.subscription.positive if step in scorer.lost),
-        variant.best,
-        pruned,
-        () if pruned else tuple(pattern.statement.within for pattern in patterns),
-        _candidate_bytes(len(variant.variant.present)) if variant.can_be_withdrawn else 0,
-    )
+    lost = tuple(step for step in variant.subscription.positive if step in variant.scorer.lost)
+    if pruned:
+        return LossPatterns(lost, variant.best, pruned, (), 0)
+    windows = tuple(pattern.statement.within for pattern in variant.variant.patterns)
+    kept = _candidate_bytes(len(variant.present)) if variant.can_be_withdrawn else 0
+    return LossPatterns(lost, variant.best, None, windows, kept)
 
 
 @cache

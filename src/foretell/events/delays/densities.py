@@ -6,7 +6,7 @@ quantiles of both delays and geometrically towards both ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -25,8 +25,11 @@ _SHRINKAGE, _SHRUNK = 8, 15
 #: So many integrals at once: what they need stays in the cache of the processor.
 _AT_ONCE = 32
 
-#: The logarithm of a tabulated density is as near.
-_TOLERANCE = 4e-6
+#: The logarithm of a tabulated density is as near; of one with kinks, which needs ten times the points.
+_TOLERANCE, _KINKED_TOLERANCE = 4e-6, 2e-5
+
+#: A convolution has so many landmarks, and so many kinks.
+_LANDMARKS = 48
 
 #: In place of the logarithm of 0 where a table is interpolated.
 _NOTHING = -1e8
@@ -35,37 +38,44 @@ _NOTHING = -1e8
 @record
 class Density:
     """When something happens, in time from 0: `atoms` are times with the logarithms of their probabilities;
-    `landmarks` are times between which `log_density` changes little. It is `smooth` where it has no leaps."""
+    `landmarks` are times between which `log_density` changes little, `kinks` those at which it is not smooth."""
 
     log_density: LogValues
     landmarks: Floats
     atoms: tuple[tuple[float, float], ...] = ()
-    smooth: bool = False
+    kinks: tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, delay: DelayDistribution, log_weight: LogValues | None = None) -> Density:
+    def of(
+        cls, delay: DelayDistribution, log_weight: LogValues | None = None, weight_kinks: Iterable[float] = ()
+    ) -> Density:
         """The density of a delay, times a weight that depends on it."""
         weigh = log_weight or (lambda t: np.zeros_like(t))
         atoms = []
-        if delay.atom is not None:
+        if delay.atom is not None and delay.atom[1] > 0:
             time, mass = delay.atom
             atoms.append((time, float(np.log(mass) + weigh(np.array([time]))[0])))
-        smooth = not delay.law.kinks and log_weight is None
-        return cls(lambda t: delay.log_density(t) + weigh(t), delay.landmarks, tuple(atoms), smooth)
+        kinks = (*delay.law.kinks, *weight_kinks)
+        return cls(lambda t: delay.log_density(t) + weigh(t), delay.landmarks, tuple(atoms), kinks)
 
     def scaled(self, factor: float) -> Density:
         with np.errstate(divide="ignore"):
             log = float(np.log(factor))
         atoms = tuple((time, mass + log) for time, mass in self.atoms) if factor > 0 else ()
-        return Density(lambda t: self.log_density(t) + log, self.landmarks, atoms, self.smooth)
+        return Density(lambda t: self.log_density(t) + log, self.landmarks, atoms, self.kinks)
 
     def cut(self, low: float, high: float) -> Density:
         """Only the times from `low` to `high`."""
         if low <= 0 and high == np.inf:
             return self
-        marks = np.unique(np.concatenate([self.landmarks, [m for m in (low, high) if 0 < m < np.inf]]))
+        ends = tuple(m for m in (low, high) if 0 < m < np.inf)
+        marks = np.unique(np.concatenate([self.landmarks, ends]))
         inside = tuple((time, mass) for time, mass in self.atoms if low <= time <= high)
-        return Density(lambda t: np.where((t >= low) & (t <= high), self.log_density(t), -np.inf), marks, inside)
+
+        def log_density(t: Floats) -> Floats:
+            return np.where((t >= low) & (t <= high), self.log_density(t), -np.inf)
+
+        return Density(log_density, marks, inside, (*self.kinks, *ends))
 
     @property
     def marks(self) -> Floats:
@@ -93,8 +103,8 @@ class Density:
 def mixture(densities: Sequence[Density]) -> Density:
     marks = np.unique(np.concatenate([d.landmarks for d in densities]))
     atoms = tuple(atom for d in densities for atom in d.atoms)
-    smooth = all(d.smooth for d in densities)
-    return Density(lambda t: np.logaddexp.reduce([d.log_density(t) for d in densities], axis=0), marks, atoms, smooth)
+    kinks = tuple({kink for d in densities for kink in d.kinks})
+    return Density(lambda t: np.logaddexp.reduce([d.log_density(t) for d in densities], axis=0), marks, atoms, kinks)
 
 
 def log_convolution(first: Density, second: Density, times: Floats) -> Floats:
@@ -121,9 +131,9 @@ def convolution(first: Density, second: Density, until: float) -> Density:
     if until <= 0:
         return Density(lambda t: np.full_like(t, -np.inf), first.landmarks, atoms)
     sums = np.add.outer(first.landmarks[:: max(1, len(first.landmarks) // 12)], second.landmarks[::4]).ravel()
-    marks = np.unique(
-        np.concatenate([[until], first.landmarks, second.landmarks, sums, until * 0.5 ** np.arange(1, 30)])
-    )
+    kinks = _few(np.add.outer((0.0, *first.kinks), (0.0, *second.kinks)).ravel())
+    halves = until * 0.5 ** np.arange(1, 30)
+    marks = np.unique(np.concatenate([[until], first.landmarks, second.landmarks, sums, kinks[1:], halves]))
     marks = marks[(marks > 0) & (marks <= until)]
     logs = np.log(np.concatenate([[marks[0] / 2], marks]))
     logs = logs[np.append(True, np.diff(logs) > 0)]
@@ -131,15 +141,23 @@ def convolution(first: Density, second: Density, until: float) -> Density:
     def exact(log_times: Floats) -> Floats:
         return np.maximum(log_convolution(first, second, np.minimum(np.exp(log_times), until)), _NOTHING)
 
-    smooth = first.smooth and second.smooth
-    interpolated = (smooth_table if smooth else refined_table)(exact, logs, _TOLERANCE)
+    smooth = not first.kinks and not second.kinks
+    interpolated = smooth_table(exact, logs, _TOLERANCE) if smooth else refined_table(exact, logs, _KINKED_TOLERANCE)
 
     def log_density(t: Floats) -> Floats:
         with np.errstate(divide="ignore"):
             found = np.asarray(interpolated(np.clip(np.log(t), logs[0], logs[-1])), float)
         return np.where((t > 0) & (found > _NOTHING / 2), found, -np.inf)
 
-    return Density(log_density, marks, atoms, smooth)
+    # Panels are halved where the density changes more between landmarks.
+    landmarks = np.union1d(_few(marks), kinks)
+    return Density(log_density, landmarks, atoms, tuple(kinks[1:].tolist()))
+
+
+def _few(times: Floats) -> Floats:
+    """Some of many times, the first among them."""
+    times = np.unique(times)
+    return times[:: -(-len(times) // _LANDMARKS)]
 
 
 def panels(until: Floats, landmarks: Floats, from_end: Floats) -> tuple[Ints, Floats, Floats]:

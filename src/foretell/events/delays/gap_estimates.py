@@ -98,7 +98,7 @@ def _fill(found: Floats, lengths: Floats, chains: Sequence[LostSteps | None]) ->
 
 def _fill_without_end(found: Floats, gap: Gap, lengths: Floats) -> None:
     """Put in what is missing regardless of the end; where nothing is known, a step may have happened at any time."""
-    independent = gap.reaching(lengths).independent()
+    independent = gap.reaching(lengths).independent
     _fill(found, lengths, [None if independent is None else independent.lost_steps()])
     missing = np.isnan(found).any(axis=(1, 2))
     whole = np.where(np.isfinite(lengths), lengths, 0.0)[missing]
@@ -131,7 +131,8 @@ def _seen_at_edge(gap: Gap, step: str, other: Gap, rooms: Floats) -> LostSteps |
             known = (np.log(delay.cdf(left)) for delay in beyond if delay is not None)
             return np.asarray(sum(known, np.where(left >= 0, 0.0, -math.inf)))
 
-    rest = Density(log_rest, np.unique(np.concatenate([np.empty(0), *(d.landmarks for d in beyond if d is not None)])))
+    landmarks = np.unique(np.concatenate([np.empty(0), *(d.landmarks for d in beyond if d is not None)]))
+    rest = Density(log_rest, landmarks, kinks=tuple(k for d in beyond if d is not None for k in d.law.kinks))
     bounds = next(place.bounds for place in gap.hidden if place.name == step)
     return LostSteps((Density.of(seen),), (bounds,), rest, float(rooms.max(initial=0.0)))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
@@ -35,24 +36,31 @@ class HiddenStep:
     low: float = 0.0
     high: float = math.inf
 
+    @property
+    def kind(self) -> tuple[str, float, bool]:
+        """The step without its bounds."""
+        return self.name, self.loss, self.wanted
+
 
 @record
 class HiddenSteps:
     """The hidden steps that follow `origin`, an event present, in their order, and the delays from each step straight
-    to each later one. Seen backwards from its end, the steps of a gap are in reverse order."""
+    to each later one. Seen backwards from its end, the steps of a gap are in reverse order. The first of them may be
+    known from another gap, whose steps are a `prefix` of these, but for their bounds."""
 
     origin: str
     steps: tuple[HiddenStep, ...]
     delays: Mapping[tuple[str, str], DelayDistribution]
     until: float
+    prefix: HiddenSteps | None = field(default=None, compare=False)
 
     # A place is 0 for the origin, and from 1 on that of a step.
 
     @cached_property
     def arrivals(self) -> list[Density | None]:
         """By place, when a hidden step happened, by any way; None of the origin and of one that cannot be lost."""
-        found: list[Density | None] = [None]
-        for place, step in enumerate(self.steps, 1):
+        found: list[Density | None] = [None] if self.prefix is None else list(self.prefix.arrivals)
+        for place, step in enumerate(self.steps[len(found) - 1 :], len(found)):
             if step.loss == 0:
                 found.append(None)
                 continue
@@ -65,13 +73,19 @@ class HiddenSteps:
     def wanted(self) -> tuple[int, Density | None]:
         """The place of the last wanted step, and when it happened after all wanted ones before it and no other step;
         the origin and None where no step is wanted."""
-        last, when = 0, None
-        for place, step in enumerate(self.steps, 1):
+        known, last, when = 0, 0, None
+        if self.prefix is not None and self.prefix.steps == self.steps[: len(self.prefix.steps)]:
+            known, (last, when) = len(self.prefix.steps), self.prefix.wanted
+        for place, step in enumerate(self.steps[known:], known + 1):
             if step.wanted:
                 way = self.way(last, place)
                 when = (way if when is None else convolution(when, way, self.until)).cut(step.low, step.high)
                 last, when = place, when.scaled(step.loss)
         return last, when
+
+    @cached_property
+    def kinds(self) -> tuple[tuple[str, float, bool], ...]:
+        return tuple(step.kind for step in self.steps)
 
     @property
     def wanted_places(self) -> list[int]:
@@ -88,7 +102,8 @@ class HiddenSteps:
         start = self.last_wanted
         delays = [self.delays[self.name(start), step.name] for step in self.steps[start:]]
         marks = np.unique(np.concatenate([np.empty(0), *(delay.landmarks for delay in delays)]))
-        return Density(self.log_rest(start), marks)
+        kinks = tuple(kink for delay in delays for kink in delay.law.kinks)
+        return Density(self.log_rest(start), marks, kinks=kinks)
 
     @property
     def last(self) -> tuple[HiddenStep, ...]:

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import field
+from functools import cached_property
 
 import numpy as np
 
@@ -41,19 +43,30 @@ class Link:
     positive: IndependentStep
     negated: tuple[IndependentStep, ...] = ()
 
+    @property
+    def way(self) -> tuple[object, ...]:
+        """The link without the bounds of its steps."""
+        return tuple((step.delay, step.loss) for step in (self.positive, *self.negated))
+
 
 @record
 class IndependentGap:
     """`negated` stand between the last positive step and the gap's end.
 
     Seen backwards (from the first event present) the negated steps on the way to a positive one belong to it: where it
-    did not happen, there is nothing for them to follow, and they do not count.
+    did not happen, there is nothing for them to follow, and they do not count. The first links may be known from
+    another gap of this length, whose links are a `prefix` of these, but for their bounds.
     """
 
     length: float
     links: tuple[Link, ...] = ()
     negated: tuple[IndependentStep, ...] = ()
     backwards: bool = False
+    prefix: IndependentGap | None = field(default=None, compare=False)
+
+    @property
+    def ways(self) -> tuple[tuple[object, ...], ...]:
+        return tuple(link.way for link in self.links)
 
     def probability(self) -> float:
         return float(self.probabilities(np.array([self.length]))[0])
@@ -87,11 +100,8 @@ class IndependentGap:
 
     def lost_steps(self) -> LostSteps:
         """The positive steps, for when they happened."""
-        rest = Density(_log_quiet(self.negated, unseen=False), np.empty(0))
-        ways = tuple(
-            Density.of(link.positive.delay, _log_quiet(link.negated, unseen=False)).scaled(link.positive.loss)
-            for link in self.links
-        )
+        rest = Density(_log_quiet(self.negated, unseen=False), np.empty(0), kinks=_kinks(self.negated))
+        ways = tuple(_way(link, unseen=False) for link in self.links)
         bounds = tuple((link.positive.low, link.positive.high) for link in self.links)
         return LostSteps(ways, bounds, rest, self._reach)
 
@@ -110,17 +120,50 @@ class IndependentGap:
         keep to their bounds.
         """
         lengths = np.minimum(lengths, self._reach)
-        when: Density | None = None
+        arrivals = self._arrivals_of(unseen=unseen)
         stops = []
-        for link in self.links:
-            delay, quiet = link.positive.delay, _log_quiet(link.negated, unseen)
-            stops.append(_log_mass(when, lengths, _sum(delay.log_survival, None if self.backwards else quiet)))
-            way = Density.of(delay, quiet).scaled(link.positive.loss)
-            when = way if when is None else convolution(when, way, self._reach)
-            if not unseen:
-                when = when.cut(link.positive.low, link.positive.high)
-        stops.append(_log_mass(when, lengths, _log_quiet(self.negated, unseen)))
+        for link, when in zip(self.links, [None, *arrivals], strict=False):
+            quiet = None if self.backwards else _log_quiet(link.negated, unseen)
+            stops.append(_log_mass(when, lengths, _sum(link.positive.delay.log_survival, quiet)))
+        last = arrivals[-1] if arrivals else None
+        stops.append(_log_mass(last, lengths, _log_quiet(self.negated, unseen)))
         return stops
+
+    def _arrivals_of(self, *, unseen: bool) -> list[Density]:
+        """When each positive step happened, all before it lost."""
+        return self._unseen_arrivals if unseen else self._wanted_arrivals
+
+    @cached_property
+    def _unseen_arrivals(self) -> list[Density]:
+        return self._arrivals(unseen=True)
+
+    @cached_property
+    def _wanted_arrivals(self) -> list[Density]:
+        bounded = any(link.positive.low > 0 or link.positive.high < math.inf for link in self.links)
+        same = not bounded and not any(link.negated for link in self.links)
+        return self._unseen_arrivals if same else self._arrivals(unseen=False)
+
+    def _arrivals(self, *, unseen: bool) -> list[Density]:
+        known = self.prefix if math.isfinite(self.length) else None
+        if known is not None and not unseen and known.links != self.links[: len(known.links)]:
+            known = None
+        found: list[Density] = [] if known is None else known._arrivals_of(unseen=unseen).copy()
+        for link in self.links[len(found) :]:
+            step = link.positive
+            way = _way(link, unseen)
+            when = convolution(found[-1], way, self._reach) if found else way
+            found.append(when if unseen else when.cut(step.low, step.high))
+        return found
+
+
+def _way(link: Link, unseen: bool) -> Density:
+    """The delay of a lost step, while no negated one on the way to it came."""
+    quiet = _log_quiet(link.negated, unseen) if link.negated else None
+    return Density.of(link.positive.delay, quiet, _kinks(link.negated)).scaled(link.positive.loss)
+
+
+def _kinks(steps: Sequence[IndependentStep]) -> tuple[float, ...]:
+    return tuple(kink for step in steps for kink in step.delay.law.kinks)
 
 
 def _log_mass(when: Density | None, lengths: Floats, log_rest: LogValues) -> Floats:

@@ -71,6 +71,7 @@ def lost_at_edge(hidden: HiddenSteps, other: HiddenSteps) -> LostSteps:
     rest = Density(
         lambda left: np.where(left >= 0, quiet[0].log_density(left) + quiet[1].log_density(left), -math.inf),
         np.unique(np.concatenate([density.landmarks for density in quiet])),
+        kinks=tuple(kink for density in quiet for kink in density.kinks),
     )
     if other.wanted[1] is not None:
         rest = convolution(other.wanted[1], rest, until)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations, pairwise
 
@@ -23,6 +23,9 @@ from foretell.events.delays.gaps import HiddenStep, HiddenSteps, at_edges, betwe
 from foretell.events.delays.independent_gaps import IndependentGap, IndependentStep, Link
 from foretell.events.delays.scores import Score
 from foretell.records import record
+
+#: The bounds of a step that has none.
+UNBOUNDED = (-math.inf, math.inf)
 
 #: So many ways to a step tell how long ways to it take.
 _MOST_WAYS = 64
@@ -42,20 +45,23 @@ class PatternPlace:
     after: str | None
     before: str | None
     operator: bool = False
-    bounds: tuple[float, float] = (-math.inf, math.inf)
+    bounds: tuple[float, float] = UNBOUNDED
 
 
 @dataclass(frozen=True)
 class Gap:
     """The places between an event present at `origin` and one at `end`, a time `length` apart; without `end` up to the
-    edge of the window, `backwards` from the first event present, whose places are then in reverse order."""
+    edge of the window, `backwards` from the first event present, whose places are then in reverse order. Gaps are
+    compared under one model. The places of its `prefix`, another gap at least as long, are the first of these, but for
+    their bounds."""
 
     origin: str
     hidden: tuple[PatternPlace, ...]
     length: float
-    model: DelayModel
+    model: DelayModel = field(compare=False)
     end: str | None = None
     backwards: bool = False
+    prefix: Gap | None = field(default=None, compare=False)
 
     @cached_property
     def hidden_steps(self) -> HiddenSteps | None:
@@ -66,8 +72,21 @@ class Gap:
             known = {pair: delay for pair, delay in delays.items() if delay is not None}
             if len(known) == len(delays):
                 steps = tuple(HiddenStep(p.name, p.loss, not p.negated, *p.bounds) for p in hidden)
-                return HiddenSteps(self.origin, steps, known, self._reach(known.values()))
+                until = self._reach(known.values())
+                first = self._known_steps(steps, until)
+                return HiddenSteps(self.origin, steps, known, until if first is None else first.until, first)
         return None
+
+    def _known_steps(self, steps: tuple[HiddenStep, ...], until: float) -> HiddenSteps | None:
+        """Those of the prefix, where they are the first of these."""
+        found = None if self.prefix is None else self.prefix.hidden_steps
+        if (
+            found is None
+            or found.until < until
+            or found.kinds != tuple(step.kind for step in steps)[: len(found.steps)]
+        ):
+            return None
+        return found
 
     def way_quantiles(self, probabilities: Floats) -> Floats:
         """For each way to a hidden step or to the end, a row with the sums of these quantiles of its delays."""
@@ -80,10 +99,24 @@ class Gap:
             sums.append(_spread(np.concatenate([nothing[:0], *ways])))
         return np.concatenate([nothing[:0], *sums[1:]])
 
+    @property
+    def delays(self) -> Iterator[DelayDistribution]:
+        """Those that the model knows from each of its steps to each later one."""
+        names = [self.origin, *(p.name for p in self.hidden), *([] if self.end is None else [self.end])]
+        known = (self._delay(start, end) for start, end in combinations(names, 2))
+        return (delay for delay in known if delay is not None)
+
     def reaching(self, lengths: Floats) -> Gap:
         """The gap, at least as long as the longest of these lengths: so one table of convolutions serves many."""
         longest = float(lengths.max(initial=0.0))
-        return self if longest <= self.length < math.inf else replace(self, length=longest)
+        if longest <= self.length < math.inf or not longest:
+            return self
+        rounded = 2.0 ** math.ceil(math.log2(longest)) if math.isfinite(longest) else longest
+        return self._longer.setdefault(rounded, replace(self, length=rounded))
+
+    @cached_property
+    def _longer(self) -> dict[float, Gap]:
+        return {}
 
     def learned(self, lengths: Floats) -> Floats:
         """The probability for each length by the counts of a history; NaN where the model has none of such gaps."""
@@ -147,6 +180,7 @@ class Gap:
             return delay_between(self.model.before, place.name, place.before or "", place.before)
         return delay_between(self.model.after, place.name, place.after or "", place.after)
 
+    @cached_property
     def independent(self) -> IndependentGap | None:
         """The arguments of the other scores; None where the model does not know all of them."""
         links: list[Link] = []
@@ -163,11 +197,18 @@ class Gap:
             else:
                 links.append(Link(step, tuple(negated)))
                 negated = []
-        return IndependentGap(self.length, tuple(links), tuple(negated), self.backwards)
+        known = None if self.prefix is None else self.prefix.independent
+        if (
+            known is None
+            or known.length < self.length
+            or known.ways != tuple(link.way for link in links)[: len(known.ways)]
+        ):
+            return IndependentGap(self.length, tuple(links), tuple(negated), self.backwards)
+        return IndependentGap(known.length, tuple(links), tuple(negated), self.backwards, known)
 
     def check(self, statement: str) -> None:
         """Raises InputError where the model permits no score."""
-        if self._ends in self.model.gaps or self.hidden_steps is not None or self.independent() is not None:
+        if self._ends in self.model.gaps or self.hidden_steps is not None or self.independent is not None:
             return
         place = next(p for p in filter(self._counts, self.hidden) if self._nearest_delay(p) is None)
         backwards = self.backwards and (not place.negated or place.after is None)
@@ -240,7 +281,7 @@ def _without_end(gaps: Sequence[Gap], score: Score, lengths: Floats) -> Floats:
     """The other scores."""
     result = np.ones(len(lengths))
     for gap in gaps:
-        independent = gap.reaching(lengths).independent()
+        independent = gap.reaching(lengths).independent
         if independent is None:
             return np.zeros(len(lengths))  # the history has no gap like it, and nothing else is known
         is_published = score is Score.PUBLISHED

@@ -9,11 +9,15 @@ from scipy.interpolate import CubicSpline, PchipInterpolator
 
 from foretell.arrays import Flags, Floats
 
-#: A table has at most so many intervals.
-MOST_INTERVALS = 8192
+#: A table has at most so many intervals. A spline that is not near with a quarter of them never is: then the function
+#: is not smooth where the delays are odd enough.
+MOST_INTERVALS, MOST_SMOOTH_INTERVALS = 8192, 2048
 
 #: A narrower interval is not halved.
 NARROWEST = 1e-9
+
+#: Values are near relative to their size from here on: logarithms of what no float can hold.
+_LARGE = 700.0
 
 #: A table begins with so many intervals where nothing else is said.
 _FIRST_INTERVALS = 64
@@ -30,7 +34,7 @@ def refined_table(exact: Function, at: Floats, tolerance: float) -> PchipInterpo
     >>> bool(abs(table(0.3) - 0.3**0.5) < 1e-5), len(table.x) < 200
     (True, True)
     """
-    table = _Table(exact, _monotone, tolerance, at)
+    table = _Table(exact, _monotone, tolerance, at, MOST_INTERVALS)
     table.refine(np.ones(len(at) - 1, np.bool_))
     return _monotone(table.at, table.values)
 
@@ -44,7 +48,8 @@ def smooth_table(exact: Function, marks: Floats, tolerance: float) -> CubicSplin
     >>> bool(abs(table(0.3) - np.sin(0.3)) < 1e-6), len(table.x) < 200
     (True, True)
     """
-    table = _Table(exact, CubicSpline, tolerance, np.linspace(marks[0], marks[-1], _FIRST_INTERVALS + 1))
+    at = np.linspace(marks[0], marks[-1], _FIRST_INTERVALS + 1)
+    table = _Table(exact, CubicSpline, tolerance, at, MOST_SMOOTH_INTERVALS)
     if table.refine(np.ones(_FIRST_INTERVALS, np.bool_)) and table.refine(table.add_wrong(marks)):
         return CubicSpline(table.at, table.values)
     return _monotone(table.at, table.values)  # a spline that is not near enough may be anywhere
@@ -56,14 +61,14 @@ def _monotone(at: Floats, values: Floats) -> PchipInterpolator:
 
 
 class _Table:
-    def __init__(self, exact: Function, curve: Curve, tolerance: float, at: Floats) -> None:
-        self._exact, self._curve, self._tolerance = exact, curve, tolerance
+    def __init__(self, exact: Function, curve: Curve, tolerance: float, at: Floats, most: int) -> None:
+        self._exact, self._curve, self._tolerance, self._most = exact, curve, tolerance, most
         self.at, self.values = at, exact(at)
 
     def refine(self, coarse: Flags) -> bool:
         """Halve these intervals, as long as it takes. Returns whether they are near enough."""
         coarse &= np.diff(self.at) > NARROWEST  # a leap cannot be approached for ever
-        while coarse.any() and len(self.at) <= MOST_INTERVALS:
+        while coarse.any() and len(self.at) <= self._most:
             middle = ((self.at[1:] + self.at[:-1]) / 2)[coarse]
             coarse = self._add(middle, self._wrong(middle, found := self._exact(middle)), found)
         return not coarse.any()
@@ -76,7 +81,8 @@ class _Table:
         return self._add(marks[wrong], np.ones(int(wrong.sum()), np.bool_), found[wrong])
 
     def _wrong(self, at: Floats, found: Floats) -> Flags:
-        wrong = np.abs(self._curve(self.at, self.values)(at) - found) > self._tolerance
+        near = self._tolerance * np.maximum(1.0, np.abs(found) / _LARGE)
+        wrong = np.abs(self._curve(self.at, self.values)(at) - found) > near
         return np.asarray(wrong.reshape(len(at), -1).any(axis=1))
 
     def _add(self, at: Floats, wrong: Flags, found: Floats) -> Flags:

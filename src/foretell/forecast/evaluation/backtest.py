@@ -69,6 +69,8 @@ class BacktestObserverFactory:
     observers: dict[str, list[BacktestObserver]] = field(default_factory=dict)
 
     def observes(self, checked: CheckedSubscription) -> bool:
+        if checked.correlator is not None:  # without FORECAST it does not know what to forecast
+            return checked.tree.forecast is not None
         return bool(self.horizons) or checked.tree.forecast is not None
 
     def observer(self, statement: StatementPlan) -> Observer | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -50,7 +50,10 @@ class EventSymbols:
 
 def conditions_of(checked: CheckedSubscription, features: Sequence[str]) -> Conditions:
     """The conditions that distinguish symbols: the static conditions of each step, then the features."""
-    static = [tuple(c for c in step.conditions if is_static(c)) for step in checked.steps.values()]
+    by_step: Iterable[tuple[tree.Expression, ...]] = (step.conditions for step in checked.steps.values())
+    if checked.correlator is not None:
+        by_step = checked.correlator.conditions.values()
+    static = [tuple(c for c in conditions if is_static(c)) for conditions in by_step]
     distinct = dict.fromkeys(conditions for conditions in static if conditions)
     for text in features:
         distinct[(_feature(text, checked),)] = None

@@ -19,6 +19,7 @@ from foretell.language.checked import CheckedSubscription
 from foretell.language.pattern_shape import has_optional_after_negation
 from foretell.language.printer import horizon_text, statement_text
 from foretell.language.subscriptions import Subscriptions
+from foretell.language.token_forecasts import ForecastingStatement, forecast_tokens, forecasting_statements
 from foretell.learn.horizon import Horizon
 from foretell.learn.model import Model, SubscriptionModel, fingerprint
 from foretell.learn.settings import Learning
@@ -76,7 +77,7 @@ class ForecasterFactory:
 
     def _model(self, checked: CheckedSubscription) -> SubscriptionModel | None:
         model = self.models.get(checked.name)
-        return model if model is not None and model.fingerprint == fingerprint_of(checked.tree) else None
+        return model if model is not None and model.fingerprint == fingerprint_of(written(checked)) else None
 
     def _parts_of(self, checked: CheckedSubscription) -> Decomposition | None:
         """Computed once for all rows of a template, each of which has a forecaster.
@@ -108,11 +109,20 @@ def _symbols_of(model: SubscriptionModel) -> list[int]:
     return list(symbols)
 
 
-def fingerprint_of(subscription: tree.Subscription) -> str:
-    """The fingerprint of a statement in a model. FORECAST is left out: horizon and threshold may change."""
+def written(checked: CheckedSubscription) -> ForecastingStatement:
+    """The statement as the user has written it."""
+    return checked.tree if checked.correlator is None else checked.correlator.tree
+
+
+def fingerprint_of(statement: ForecastingStatement) -> str:
+    """The fingerprint of a statement in a model. FORECAST is left out: horizon and threshold may change, but not the
+    tokens, since a model has counted how often these came."""
+    if isinstance(statement, tree.Correlator):
+        tokens = (f"token {token}" for token in forecast_tokens(statement))
+        return fingerprint(statement_text(replace(statement, forecast=None)), tokens)
     # Such patterns had another meaning in earlier versions (decision 0002, item 8): their models are void.
-    meaning = ("negation stays",) if has_optional_after_negation(subscription.pattern) else ()
-    return fingerprint(statement_text(replace(subscription, forecast=None)), meaning)
+    meaning = ("negation stays",) if has_optional_after_negation(statement.pattern) else ()
+    return fingerprint(statement_text(replace(statement, forecast=None)), meaning)
 
 
 def untrained_notes(model: Model, program: Subscriptions, *, in_events: bool = False) -> tuple[str, ...]:
@@ -121,7 +131,7 @@ def untrained_notes(model: Model, program: Subscriptions, *, in_events: bool = F
     Raises InputError if it was trained for none of them, or has contexts that the horizon of one would ignore; with
     `in_events`, all horizons are in events, whatever FORECAST says.
     """
-    forecasting = [s for s in program.program.statements if isinstance(s, tree.Subscription) and s.forecast is not None]
+    forecasting = forecasting_statements(program.program)
     if not forecasting:
         return ()
     fits, notes = model.compatible({str(s.name): fingerprint_of(s) for s in forecasting})

@@ -15,7 +15,7 @@ import numpy as np
 
 from foretell.arrays import Ints
 from foretell.forecast.online.event_symbols import EventSymbols
-from foretell.forecast.online.factory import fingerprint_of
+from foretell.forecast.online.factory import fingerprint_of, written
 from foretell.forecast.training.context_order import select_order
 from foretell.forecast.training.part_choice import compare_parts
 from foretell.forecast.training.trace_recorder import RecordedTrace, TraceRecorder
@@ -123,7 +123,7 @@ def fit(
         strength = estimate_strength(statistics.lanes, statistics.counts, statistics.matched)
         settings = replace(settings, strength=strength)
     return SubscriptionModel(
-        fingerprint_of(checked.tree),
+        fingerprint_of(written(checked)),
         statistics,
         structure.contexts,
         settings={**settings.to_json(), "symbols": list(structure.codes)},

@@ -175,13 +175,7 @@ class SubscriptionBuilder(_ReadingBuilder[tree.Subscription]):
 
     def forecast(self, *, above: float, events: int | None = None, within: DurationLike | None = None) -> Self:
         """FORECAST: notify when a match within this many events, or this time, has at least this probability."""
-        if (events is None) == (within is None):
-            raise builder_error(
-                "wrong-arguments", "forecast() takes either events= or within=", "write forecast(events=10, above=0.8)"
-            )
-        number = None if events is None else whole(events, "the horizon", 1)
-        length = None if within is None else duration_tree(within, "within=")
-        return self._with_clause("FORECAST", tree.Forecast(probability(above), number, length))
+        return self._with_clause("FORECAST", _forecast(above, events, within))
 
     def losing(self, *losses: LossOf, above: float, score: str | None = None) -> Self:
         """LOSING: `losing(0.05, above=0.8)`, of some steps `losing((0.05, x, y), (0.1, z), above=0.8)`.
@@ -219,6 +213,18 @@ class SubscriptionBuilder(_ReadingBuilder[tree.Subscription]):
 
     def _after(self, policy: tree.Policy, step: str | None = None) -> Self:
         return self._with_clause("AFTER MATCH", tree.AfterMatch(policy, step))
+
+
+def _forecast(
+    above: float, events: int | None, within: DurationLike | None, tokens: tuple[str, ...] = ()
+) -> tree.Forecast:
+    if (events is None) == (within is None):
+        raise builder_error(
+            "wrong-arguments", "forecast() takes either events= or within=", "write forecast(events=10, above=0.8)"
+        )
+    number = None if events is None else whole(events, "the horizon", 1)
+    length = None if within is None else duration_tree(within, "within=")
+    return tree.Forecast(probability(above), number, length, tokens)
 
 
 def _losing_item(loss: object) -> tree.LosingItem:
@@ -340,6 +346,16 @@ class CorrelatorBuilder(_ReadingBuilder[tree.Correlator]):
 
     def do(self, expression: Part) -> Self:
         return self._with_clause("DO", correlation_tree(expression, "do()"))
+
+    def forecast(
+        self, *tokens: str, above: float, events: int | None = None, within: DurationLike | None = None
+    ) -> Self:
+        """FORECAST: notify when one of these tokens within this many events, or this time, has at least this
+        probability; without names any token."""
+        for token in tokens:
+            if not isinstance(token, str):
+                raise builder_error("not-a-token", f"forecast() takes the texts of tokens, not {token!r}")
+        return self._with_clause("FORECAST", _forecast(above, events, within, tuple(str.__str__(t) for t in tokens)))
 
 
 def correlate(name: str) -> CorrelatorBuilder:

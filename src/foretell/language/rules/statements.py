@@ -10,7 +10,7 @@ from lark import Token, Transformer, v_args
 from foretell.errors import LanguageError, closest, offset_of, place_at, refuse
 from foretell.events.types import ATTRIBUTE_TYPES
 from foretell.language import tree
-from foretell.language.rules.tokens import QUOTED_OR_COMMENT, probability_of, whole_number
+from foretell.language.rules.tokens import QUOTED_OR_COMMENT, probability_of, text_of, token_place, whole_number
 from foretell.language.tree import Name, Pattern
 
 #: What other languages call our types.
@@ -139,9 +139,7 @@ class StatementRules(Transformer[Token, tree.Program]):
         return "returns", returned
 
     def forecast_clause(self, horizon: int | tree.Node, above: tree.Literal) -> tuple[str, Any]:
-        events = horizon if isinstance(horizon, int) else None
-        duration = horizon if isinstance(horizon, tree.Span | tree.Literal) else None
-        return "forecast", tree.Forecast(probability_of(above), events, duration, place=above.place)
+        return "forecast", _forecast(horizon, above)
 
     def losing_clause(self, *parts: Any) -> tuple[str, Any]:
         *items, above, score = parts
@@ -219,8 +217,25 @@ class StatementRules(Transformer[Token, tree.Program]):
         per: tuple[Name, ...] | None,
         expression: tree.Correlation,
         definitions: tuple[tree.Definition, ...] | None,
+        forecast: tree.Forecast | None,
     ) -> tree.Correlator:
-        return tree.Correlator(name, streams, expression, per or (), definitions or (), table, place=name.place)
+        return tree.Correlator(
+            name, streams, expression, per or (), definitions or (), forecast, table, place=name.place
+        )
+
+    def token_forecast(
+        self, tokens: tuple[Name, ...] | None, horizon: int | tree.Node, above: tree.Literal
+    ) -> tree.Forecast:
+        return _forecast(horizon, above, tokens or ())
+
+    def tokens(self, *tokens: Token) -> tuple[Name, ...]:
+        return tuple(Name(text_of(token), token_place(token)) for token in tokens)
 
     def names(self, *names: Name) -> tuple[Name, ...]:
         return names
+
+
+def _forecast(horizon: int | tree.Node, above: tree.Literal, tokens: tuple[Name, ...] = ()) -> tree.Forecast:
+    events = horizon if isinstance(horizon, int) else None
+    duration = horizon if isinstance(horizon, tree.Span | tree.Literal) else None
+    return tree.Forecast(probability_of(above), events, duration, tokens, place=above.place)

@@ -70,6 +70,10 @@ def _neighbour_hint(rejection: Rejection) -> str:
             return f"put a text in single quotes: NULL '{token}'"
         case "WITHIN" | "BY", "STRING" if "NUMBER" in rejection.fitting:
             return "leave out the quotes"
+        case "OF", "NAME" if "STRING" in rejection.fitting and token.upper() not in UNLIKELY_NAMES:
+            return f"put a token in single quotes: FORECAST OF '{token}'"
+        case "FORECAST", "OF":
+            return "only a correlator names what it forecasts, its tokens; write FORECAST WITHIN"
         case "TIMESTAMP", "NUMBER":
             return "write a point in time as TIMESTAMP '2026-01-31 12:00:00'"
         case "NAME", _ if (
@@ -137,6 +141,8 @@ def _clause_hint(rejection: Rejection) -> str:
         return f"did you mean {meant}?" if meant else "the ';' before it ends the statement; separate a list by ','"
     if word in STATEMENTS and "END" in rejection.fitting:
         return "end the statement before it with ';'"
+    if word == "DEFINE" and rejection.statement == "CORRELATE":
+        return "write DEFINE before FORECAST"
     if last == "LATER" and (meant := closest(word, STATEMENTS, 0.8)):
         return f"did you mean {meant}?"
     if "AS" in rejection.fitting and "DEFINE" not in rejection.fitting and not closest(word, ["AS"], 0.8):

@@ -85,11 +85,13 @@ class Returned(Node):
 
 @record
 class Forecast(Node):
-    """`FORECAST WITHIN n EVENTS | duration ABOVE probability`: one of events and duration is set."""
+    """`FORECAST [OF tokens] WITHIN n EVENTS | duration ABOVE probability`: one of events and duration is set. Only a
+    correlator has `tokens`; without them it forecasts any of its tokens."""
 
     above: float
     events: int | None = None
     duration: Span | Literal | None = None
+    tokens: tuple[str, ...] = ()
 
 
 @record
@@ -130,6 +132,7 @@ class Correlator(Statement):
     expression: Correlation
     per: tuple[str, ...] = ()
     definitions: tuple[Definition, ...] = ()
+    forecast: Forecast | None = None
     table: str | None = None
 
 

@@ -17,6 +17,7 @@ from foretell.arrays import Ints
 from foretell.errors import InputError
 from foretell.machine.exec.memory_size import bytes_of, default_budget, format_bytes
 from foretell.machine.kernels import layout
+from foretell.plan.losing_size import MOST_PATTERNS, MOST_TABLES, LosingLimits
 from foretell.plan.nfa.automaton_size import MOST_EDGES
 from foretell.storage.recorded_values import whole
 
@@ -48,13 +49,14 @@ class Limits:
     `memory` for all that an engine holds, in bytes or as in "4 GiB". By default that is half of what the computer, the
     container or `ulimit` grants. The notifications of one call may take so many bytes as `results` says; where they are
     many, they are in temporary files. By default that is half of the free room there. A pattern whose automaton needs
-    more `edges` than these, and two for each of its steps, is refused.
+    more `edges` than these, and two for each of its steps, is refused; so is a statement with LOSING that needs more
+    `patterns`, or more `tables` of delays.
 
     `then` is what happens when there are more. "refuse": the subscription stops in that lane, from the event on that
     exceeded the limit. "drop": the oldest are dropped, a quarter at once; matches are then missing.
 
-    >>> Limits(lane=10_000, memory="2 GiB", then="drop")
-    Limits(lane=10000, engine=10000000, then='drop', memory=2147483648, results=None, edges=3000)
+    >>> Limits(lane=10_000, memory="2 GiB", then="drop").memory
+    2147483648
     """
 
     lane: int = 1_000_000
@@ -63,9 +65,11 @@ class Limits:
     memory: int | str | None = None
     results: int | str | None = None
     edges: int = MOST_EDGES
+    patterns: int = MOST_PATTERNS
+    tables: int = MOST_TABLES
 
     def __post_init__(self) -> None:
-        for name in ("lane", "engine", "edges"):
+        for name in ("lane", "engine", "edges", "patterns", "tables"):
             number = getattr(self, name)
             if not isinstance(number, int) or isinstance(number, bool) or number < 1:
                 raise InputError("wrong-limit", f"limits: {name} must be a whole number from 1 on, not {number!r}")
@@ -78,6 +82,11 @@ class Limits:
     def budget(self) -> int:
         """The bytes that an engine may hold."""
         return default_budget() if self.memory is None else int(self.memory)
+
+    @property
+    def losing(self) -> LosingLimits:
+        """Those of statements with LOSING."""
+        return LosingLimits(self.patterns, self.tables)
 
     def shared_by(self, engines: int) -> Limits:
         """The same limits for each of several engines on one computer: they share the memory that nobody set."""

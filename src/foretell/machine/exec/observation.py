@@ -11,9 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.arrays import Flags, Ints, Words
-from foretell.machine.exec.raw_matches import RawMatches
+from foretell.machine.exec.raw_matches import NO_NODES, RawMatches
 from foretell.plan.nfa.decomposition import Decomposition
 from foretell.records import record
+
+_EMPTY = np.zeros(0, np.int64)
+
+_NO_MATCHES = RawMatches(
+    state=_EMPTY,
+    lane=_EMPTY,
+    position=_EMPTY,
+    first=_EMPTY,
+    chain=_EMPTY,
+    rows=_EMPTY,
+    slots=_EMPTY.reshape(0, 0),
+    nulls=np.zeros((0, 0), np.uint8),
+    nodes=NO_NODES,
+)
 
 
 class FurthestRuns(Protocol):
@@ -43,6 +57,16 @@ class LazyFurthestRuns:
         return self.put_together()
 
 
+class NoFurthestRuns:
+    """The furthest runs of what has no runs."""
+
+    def after(self, rows: Ints, /) -> tuple[Flags, RawMatches]:
+        return np.zeros(len(rows), np.bool_), _NO_MATCHES
+
+
+NO_FURTHEST_RUNS = NoFurthestRuns()
+
+
 @record
 class Observation:
     """Of each event of a batch its process, the configuration after it, and the furthest run where there is one.
@@ -57,3 +81,8 @@ class Observation:
     furthest: FurthestRuns
     parts: Decomposition | None = None
     words: Words | None = None
+
+    @classmethod
+    def without_runs(cls, process: Ints, configuration: Words) -> Observation:
+        """Of what has no runs: all that is known is the configuration."""
+        return cls(process, False, configuration, NO_FURTHEST_RUNS)

@@ -237,3 +237,26 @@ def run_determinised(
                 written += 1
         states[lane] = tables.following[transition]
     return events.lane.size, written
+
+
+class ObservedEvents(NamedTuple):
+    """All events of a batch: of each its lane, and its column in `satisfied`, -1 where it satisfies no step."""
+
+    lane: Array
+    place: Array
+    satisfied: Array
+
+
+@kernel
+def follow_states(events: ObservedEvents, tables: DeterminisedTables, states: Array, after: Array) -> None:
+    """Write the state after each event of a batch."""
+    for row in range(events.lane.size):
+        lane, place = events.lane[row], events.place[row]
+        state = states[lane]
+        if place >= 0:
+            move, steps = 0, tables.steps[state]
+            for number in range(steps, tables.steps[state + 1]):
+                move |= events.satisfied[tables.step[number], place] << (number - steps)
+            state = tables.following[tables.first[state] + move]
+            states[lane] = state
+        after[row] = state

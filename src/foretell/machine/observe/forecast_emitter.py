@@ -13,8 +13,8 @@ from foretell.arrays import Flags, Floats, Ints
 from foretell.events.types import Scalar
 from foretell.filter.column import Column
 from foretell.machine.exec.absence_executor import AbsenceExecutor
-from foretell.machine.exec.observation import LazyFurthestRuns, Observation
-from foretell.machine.exec.raw_matches import NO_NODES, RawMatches
+from foretell.machine.exec.observation import Observation
+from foretell.machine.exec.raw_matches import RawMatches
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.lane_index import LaneIndex
 from foretell.machine.matches.match_batch import MatchBatch
@@ -24,6 +24,7 @@ from foretell.machine.matches.results import ForecastColumns, ResultBatch
 from foretell.machine.observe.observer import ObservedParts, ObservedRuns, Observer
 from foretell.machine.subscription_runtime import SubscriptionRuntime
 from foretell.plan.lower.match_expressions import MatchExpression
+from foretell.plan.result_schema import ResultSchema
 from foretell.records import record
 
 
@@ -62,10 +63,12 @@ class ObservedStatement:
 
 @dataclass
 class ForecastEmitter:
-    """Asks the observer of a subscription for forecasts and makes results of them."""
+    """Asks the observer of a subscription for forecasts and makes results of them, of another `schema` where the
+    subscription runs for another statement."""
 
     observer: Observer
     member: SubscriptionRuntime | AbsenceExecutor
+    schema: ResultSchema | None = None
 
     def emit(
         self, segment: EventSegment, observation: Observation | None, results: list[ResultBatch]
@@ -74,8 +77,7 @@ class ForecastEmitter:
         if not len(segment):
             return []
         if observation is None:
-            no_runs = LazyFurthestRuns(lambda: _NO_MATCHES, np.zeros(len(segment), np.int32), segment.base)
-            observation = Observation(segment.lane, False, np.zeros(len(segment), np.uint64), no_runs)
+            observation = Observation.without_runs(segment.lane, np.zeros(len(segment), np.uint64))
         matched, completed = _completions(segment, observation.process, results)
         rows, probability = self.observer.observe(
             ObservedRuns(
@@ -130,7 +132,7 @@ class ForecastEmitter:
             places=segment.order[rows],
             bindings={
                 variable: Column(kind, np.zeros(len(rows), np.int64), np.ones(len(rows), np.bool_))
-                for variable, kind in self.member.schema.variables.items()
+                for variable, kind in self._schema.variables.items()
             },
             probability=probability,
         )
@@ -146,7 +148,7 @@ class ForecastEmitter:
         bindings: dict[str, Column],
         probability: Floats,
     ) -> ResultBatch:
-        member, schema = self.member, self.member.schema
+        member, schema = self.member, self._schema
         assert schema.horizon is not None
         return ResultBatch(
             schema=schema,
@@ -162,6 +164,10 @@ class ForecastEmitter:
             forecasts=ForecastColumns(probability, schema.horizon),
         )
 
+    @property
+    def _schema(self) -> ResultSchema:
+        return self.member.schema if self.schema is None else self.schema
+
 
 def _first_bound(values: Sequence[MatchExpression], runs: MatchBatch) -> Column:
     """A variable's value: that of the first step that binds it and is bound."""
@@ -173,18 +179,6 @@ def _first_bound(values: Sequence[MatchExpression], runs: MatchBatch) -> Column:
 
 
 _EMPTY = np.zeros(0, np.int64)
-
-_NO_MATCHES = RawMatches(
-    state=_EMPTY,
-    lane=_EMPTY,
-    position=_EMPTY,
-    first=_EMPTY,
-    chain=_EMPTY,
-    rows=_EMPTY,
-    slots=_EMPTY.reshape(0, 0),
-    nulls=np.zeros((0, 0), np.uint8),
-    nodes=NO_NODES,
-)
 
 
 def _observed_parts(

@@ -25,7 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from foretell.arguments.model import require_delays
+from foretell.arguments.model import require_chains, require_delays
 from foretell.arguments.period import ANY_TIME, PeriodRequest
 from foretell.arguments.until import parse_until
 from foretell.errors import InputError
@@ -102,6 +102,7 @@ class BatchJob:
         self._sources = {name: self._source(name, d) for name, d in declarations.items()}
         known = {name: source.known for name, source in self._sources.items()}
         self.checked = program.checked(known, {name: table.types for name, table in tables.items()})
+        require_chains(self.checked.statements)
         if delays is not None:  # training has none yet
             require_delays(self.checked.statements, delays)
         self._cores = self._spark.sparkContext.defaultParallelism

@@ -20,7 +20,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from foretell.arguments.input_settings import InputSettings, as_input_settings
-from foretell.arguments.model import as_model
+from foretell.arguments.model import as_model, require_chains
 from foretell.arguments.statements import as_subscriptions
 from foretell.arguments.streams import declaration_of, read_tables
 from foretell.arguments.validation import as_mapping, as_tables
@@ -145,6 +145,7 @@ def topology_of(
     loaded = read_tables(statements.tables, as_tables(tables))
     arrow_tables = {name: _arrow_table(table) for name, table in loaded.items()}
     checked = program.checked({}, {name: table.types for name, table in loaded.items()})
+    require_chains(checked.statements)
     processor = ShardProcessor(
         groups=groups,
         initial={

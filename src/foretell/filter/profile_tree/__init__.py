@@ -1,0 +1,1 @@
+"""The profile tree of A-MEDIAS (section 7.2): a decision tree over profiles, ordered by the events' distribution."""
