@@ -125,6 +125,12 @@ def test_random_templates() -> None:
     assert agree(range(40)) > 200
 
 
+def test_a_few_pairs_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows of an event may be evaluated one after the other."""
+    monkeypatch.setattr("foretell.correlate.row_conditions.MOST_PAIRS", 3)
+    assert agree(range(100, 120)) > 100
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(0)
 def test_random_templates_for_long() -> None:

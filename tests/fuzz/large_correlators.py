@@ -19,12 +19,14 @@ class CorrelatorWriter:
         self.several = chance.choice([2, 3, 20, 300, 5000])
         self.deepest = chance.choice([2, 4, 12, 60, 140])
         self.names: set[str] = set()
+        self.has_rows = chance.random() < 0.3
 
     def statement(self) -> str:
         per = self.chance.choice(["", " PER k"])
         expression = self.expression(0)
         define = ", ".join(f"{name} AS {self.condition()}" for name in sorted(self.names))
-        return f"CORRELATE p FROM s{per} DO repeat{{push('done'){{{expression}}}}} DEFINE {define};"
+        each = " FOR EACH rows" if self.has_rows else ""
+        return f"CORRELATE p{each} FROM s{per} DO repeat{{push('done'){{{expression}}}}} DEFINE {define};"
 
     def expression(self, depth: int) -> str:
         chance = self.chance
@@ -62,6 +64,8 @@ class CorrelatorWriter:
 
     def condition(self) -> str:
         chance = self.chance
+        if self.has_rows and chance.random() < 0.5:
+            return chance.choice(["v = :v", "v > :v", "k = :k", "k = :k AND v + w < :v", "v = :v OR w > 0.5"])
         return chance.choice(
             [f"v = {chance.randrange(6)}", f"v > {chance.randrange(6)}", f"k = '{chance.choice('xyz')}'", "w < 2"]
         )
@@ -73,10 +77,16 @@ def prepare(numbers: range) -> None:
         for per in ("", " PER k"):
             text = f"CORRELATE p FROM s{per} DO repeat{{push('x'){{repeat({rounds}){{a}}}}}} DEFINE a AS v > 1;"
             through(STREAM + text, Random(0))
+    row = {"id": 1, "v": 1, "k": "x"}
+    text = "CORRELATE p FOR EACH rows FROM s DO repeat{push('x'){a}} DEFINE a AS v > :v AND k = :k;"
+    through(STREAM + text, Random(0), tables={"rows": [row]})
     for number in numbers[:20]:
         run(number, None)
 
 
 def run(number: int, prepared: object) -> str:
     chance = Random(number)
-    return through(STREAM + CorrelatorWriter(chance).statement(), chance)
+    writer = CorrelatorWriter(chance)
+    text = STREAM + writer.statement()
+    rows = [{"id": n, "v": chance.randrange(6), "k": chance.choice("xyz")} for n in range(chance.choice([1, 3, 300]))]
+    return through(text, chance, tables={"rows": rows} if writer.has_rows else None)

@@ -172,11 +172,17 @@ def run(number: int, prepared: object) -> str:
     return through(text, chance, max(1, min(8, CELLS // len(writer.names))))
 
 
-def through(text: str, chance: Random, events: int = 8, model: dict[str, Any] | None = None) -> str:
+def through(
+    text: str,
+    chance: Random,
+    events: int = 8,
+    model: dict[str, Any] | None = None,
+    tables: dict[str, list[dict[str, Any]]] | None = None,
+) -> str:
     """What becomes of a statement on its whole way."""
     try:
         statements = ft.parse(text)
-        engine = ft.Engine(statements, limits=LIMITS, model=model)
+        engine = ft.Engine(statements, limits=LIMITS, model=model, tables=tables)
         (statement,) = statements.checked({}, {}).statements
         found = 0
         for batch in range(BATCHES):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from foretell.arrays import Flags, Ints
 from foretell.correlate.parameter_sets import ParameterSets
 from foretell.events.types import Type
-from foretell.filter.column import Column
+from foretell.filter.column import Column, may_be_null, no_nulls
 from foretell.filter.predicates import EventColumns
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.filter.template_index import SHIFT, TemplateIndex
@@ -25,9 +25,9 @@ from foretell.language.correlator_events import StepConditions, column_of
 from foretell.machine.matches.results import ResultBatch
 from foretell.plan.template_selection import TemplateSelection, comparison_of
 
-#: So many pairs of an event and a row are evaluated at once, whose columns stay in the cache; more where one event has
-#: more.
-MOST_PAIRS = 1 << 17
+#: So many pairs of an event and a row are evaluated at once, whose columns stay in the cache; fewer where a machine has
+#: thousands of steps, of which each is evaluated for each pair.
+MOST_PAIRS, _MOST_CELLS = 1 << 17, 1 << 23
 
 
 class PairedEvents(NamedTuple):
@@ -56,6 +56,9 @@ class RowConditions:
         }
         leaves = [n for own in self.conditions.values() for c in own.by_row for n in c.walk()]
         self._leaves = [n for n in leaves if isinstance(n, tree.Attribute | tree.StreamOf)]
+        nodes = [node for conditions in self._by_row.values() for c in conditions for node in c.walk()]
+        self._named = {str(node.name) for node in nodes if isinstance(node, tree.Attribute)}
+        self._placed = any(isinstance(node, tree.TimeOf | tree.StreamOf) for node in nodes)
         self._index: TemplateIndex | None = None
 
     def use(self, sets: ParameterSets) -> None:
@@ -80,13 +83,13 @@ class RowConditions:
                 for condition in self._by_row[step]:
                     holds &= paired.truth(condition, strings)
                 satisfied[number] = holds
-            kept = satisfied.any(axis=0)
+            kept = np.flatnonzero(satisfied.any(axis=0))
             yield PairedEvents(event[kept], parameters[kept], satisfied[:, kept])
 
     def _columns(self, events: ResultBatch, by: Ints | slice) -> EventColumns:
         named = {leaf.name: column_of(leaf) for leaf in self._leaves if isinstance(leaf, tree.Attribute)}
         attributes = {name: _full(events, column, by) for name, column in named.items()}
-        time = Column(self.time, events.end[by], np.zeros(len(events), np.bool_))
+        time = Column(self.time, events.end[by], no_nulls(len(events)))
         streams = [leaf for leaf in self._leaves if isinstance(leaf, tree.StreamOf)]
         stream = _full(events, column_of(streams[0]), by) if streams else time
         return EventColumns(attributes, self.attributes, time, time, stream)
@@ -103,23 +106,26 @@ class RowConditions:
             intervals = self._index.rows(events, strings)
             begin, counts, order = intervals >> SHIFT, intervals & ((1 << SHIFT) - 1), self._index.sorted_rows
         ends = np.cumsum(counts)
-        first = 0
-        while first < count:
-            before = int(ends[first - 1]) if first else 0
-            stop = max(first + 1, int(np.searchsorted(ends, before + MOST_PAIRS, side="right")))
-            own = counts[first:stop]
-            event = np.repeat(np.arange(first, stop), own)
-            place = np.arange(len(event)) - np.repeat(ends[first:stop] - own - before - begin[first:stop], own)
-            if len(event):
-                yield event, order[place]
-            first = stop
+        starts, pairs = ends - counts, int(ends[-1]) if count else 0
+        most = max(1, min(MOST_PAIRS, _MOST_CELLS // len(self.steps)))
+        for first in range(0, pairs, most):
+            stop = min(pairs, first + most)
+            low, high = np.searchsorted(ends, [first, stop - 1], side="right").tolist()
+            own = slice(low, high + 1)
+            event = np.repeat(np.arange(low, high + 1), np.minimum(ends[own], stop) - np.maximum(starts[own], first))
+            yield event, order[np.arange(first, stop) - starts[event] + begin[event]]
 
     def _paired(self, events: EventColumns, event: Ints, sets: ParameterSets, parameters: Ints) -> EventColumns:
-        attributes = {name: column.take(event) for name, column in events.attributes.items()}
-        attributes |= {f":{name}": column.take(parameters) for name, column in sets.by_set.items()}
-        types = {**self.attributes, **{f":{name}": column.kind for name, column in sets.by_set.items()}}
-        time = events.time.take(event)
-        return EventColumns(attributes, types, time, time, events.stream.take(event))
+        """The columns of pairs: those that conditions read besides the comparisons of the index."""
+        attributes = {name: c.take(event) for name, c in events.attributes.items() if name in self._named}
+        values = {f":{name}": column for name, column in sets.by_set.items() if f":{name}" in self._named}
+        attributes |= {name: column.take(parameters) for name, column in values.items()}
+        types = {**self.attributes, **{name: column.kind for name, column in values.items()}}
+        if self._placed:
+            time, stream = events.time.take(event), events.stream.take(event)
+        else:  # only their length counts
+            time = stream = Column(Type.INT, event, no_nulls(len(event)))
+        return EventColumns(attributes, types, time, time, stream)
 
 
 def _true(column: Column) -> Flags:
@@ -129,8 +135,10 @@ def _true(column: Column) -> Flags:
 def _full(events: ResultBatch, name: str, by: Ints | slice) -> Column:
     """A column of the events, which may be of one row where all have the same value."""
     column = events.bindings[name]
-    values, nulls = (np.broadcast_to(part, len(events)) for part in (column.values, column.nulls))
-    return Column(column.kind, np.ascontiguousarray(values[by]), np.ascontiguousarray(nulls[by]))
+    values = np.ascontiguousarray(np.broadcast_to(column.values, len(events))[by])
+    if not may_be_null(column.nulls):
+        return Column(column.kind, values, no_nulls(len(values)))
+    return Column(column.kind, values, np.ascontiguousarray(np.broadcast_to(column.nulls, len(events))[by]))
 
 
 def _by_name(condition: tree.Expression) -> tree.Expression:
