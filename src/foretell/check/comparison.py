@@ -1,0 +1,145 @@
+"""Comparison of the statements of two programs: equivalent, contained, different, or "cannot tell"."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from enum import Enum
+from functools import cached_property
+
+from foretell.check.answer import Answer, Truth
+from foretell.check.deadline import Deadline
+from foretell.check.tree_keys import statement_key, tree_key
+from foretell.check.witness import Witness
+from foretell.language.checked import CheckedProgram, CheckedStatement
+from foretell.records import record
+
+
+class Relation(Enum):
+    """The relation of a statement to another one."""
+
+    EQUIVALENT = "is equivalent to"
+    CONTAINED = "is contained in"
+    CONTAINS = "contains"
+    DIFFERS = "differs from"
+    UNKNOWN = "cannot tell"
+    ONLY = "is only in"
+
+
+@record
+class Comparison:
+    """A statement compared with one of another program. `reason` says why the relation is not known, or what decides
+    it. `left_alone` shows notifications of the first statement that the second does not make, `right_alone` the
+    reverse."""
+
+    left: str
+    right: str
+    relation: Relation
+    reason: str = ""
+    left_alone: Witness | None = None
+    right_alone: Witness | None = None
+
+    @property
+    def is_equivalent(self) -> bool:
+        return self.relation is Relation.EQUIVALENT
+
+    def as_text(self) -> str:
+        """The comparison as a sentence."""
+        match self.relation:
+            case Relation.ONLY:
+                sentence = f"'{self.left}' is only in {self.right}"
+            case Relation.UNKNOWN:
+                sentence = f"'{self.left}' and '{self.right}': cannot tell whether they are equivalent"
+            case _:
+                sentence = f"'{self.left}' {self.relation.value} '{self.right}'"
+        return f"{sentence} ({self.reason})" if self.reason else sentence
+
+
+@record
+class ComparedProgram:
+    """A program with the file that it comes from."""
+
+    program: CheckedProgram
+    file: str
+    lets: Mapping[str, Hashable]
+
+    @cached_property
+    def by_name(self) -> Mapping[str, CheckedStatement]:
+        return {statement.name: statement for statement in self.program.statements}
+
+    def named(self, other: str) -> str:
+        return self.file or other
+
+
+def compared_program(program: CheckedProgram, file: str) -> ComparedProgram:
+    return ComparedProgram(program, file, {name: tree_key(d, {}) for name, d in program.derived.items()})
+
+
+def compare(left: ComparedProgram, right: ComparedProgram, deadline: Deadline, seconds: float) -> Iterator[Comparison]:
+    """The statements of the same name, or the only ones of both programs; then those that have no partner. `seconds`
+    bounds each question."""
+    ours, theirs = left.by_name, right.by_name
+    if len(ours) == len(theirs) == 1:
+        pairs = [(next(iter(ours.values())), next(iter(theirs.values())))]
+    else:
+        pairs = [(statement, theirs[name]) for name, statement in ours.items() if name in theirs]
+        yield from (_alone(name, left, "this file") for name in ours if name not in theirs)
+        yield from (_alone(name, right, "the other file") for name in theirs if name not in ours)
+    for mine, other in pairs:
+        yield _compared(mine, other, left, right, deadline.part(seconds))
+
+
+def _alone(name: str, program: ComparedProgram, otherwise: str) -> Comparison:
+    return Comparison(name, program.named(otherwise), Relation.ONLY)
+
+
+def _compared(
+    ours: CheckedStatement, theirs: CheckedStatement, left: ComparedProgram, right: ComparedProgram, deadline: Deadline
+) -> Comparison:
+    if _reading_key(ours, left) == _reading_key(theirs, right):
+        return Comparison(ours.name, theirs.name, Relation.EQUIVALENT, "their texts say the same")
+    if deadline.is_over:
+        return Comparison(ours.name, theirs.name, Relation.UNKNOWN, "the time is over")
+    from foretell.check.automata.containment import contained  # loads Z3
+
+    forward = contained(ours, theirs, left.program, right.program, deadline)
+    backward = contained(theirs, ours, right.program, left.program, deadline)
+    return related(ours.name, theirs.name, forward, backward)
+
+
+def related(left: str, right: str, forward: Answer, backward: Answer) -> Comparison:
+    """The relation by two answers: whether the first statement is contained in the second, and the reverse."""
+    relation = {
+        (Truth.YES, Truth.YES): Relation.EQUIVALENT,
+        (Truth.YES, Truth.NO): Relation.CONTAINED,
+        (Truth.NO, Truth.YES): Relation.CONTAINS,
+        (Truth.NO, Truth.NO): Relation.DIFFERS,
+    }.get((forward.truth, backward.truth), Relation.UNKNOWN)
+    unknown = [answer.reason for answer in (forward, backward) if answer.truth is Truth.UNKNOWN]
+    reason = "; ".join(dict.fromkeys(unknown)) if unknown else ""
+    if unknown and Truth.NO in (forward.truth, backward.truth):
+        relation = Relation.DIFFERS
+    if unknown and Truth.YES in (forward.truth, backward.truth):
+        within = f"'{left}' is contained in '{right}'" if forward.truth is Truth.YES else f"'{left}' contains '{right}'"
+        reason = f"{within}, the reverse is not known: {reason}"
+    left_alone = forward.witness if forward.truth is Truth.NO else None
+    right_alone = backward.witness if backward.truth is Truth.NO else None
+    return Comparison(left, right, relation, reason, left_alone, right_alone)
+
+
+def _reading_key(statement: CheckedStatement, program: ComparedProgram) -> Hashable:
+    """Equal for statements that are equal with all that they read."""
+    by_name = program.by_name
+    streams = list[Hashable]()
+    todo, seen = list(map(str, statement.tree.streams)), set[str]()
+    while todo:
+        name = todo.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        if name in by_name:
+            streams.append((name, statement_key(by_name[name])))
+            todo += map(str, by_name[name].tree.streams)
+        else:
+            schema = program.program.streams.get(name)
+            streams.append((name, None if schema is None else schema.content, program.lets.get(name)))
+    return statement_key(statement), frozenset(streams)
