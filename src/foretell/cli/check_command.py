@@ -55,7 +55,7 @@ def check_statements(
     statement_seconds: Annotated[
         float, typer.Option(metavar="N", help="Decide about one statement for at most so long.")
     ] = 5.0,
-    form: Annotated[
+    output_form: Annotated[
         str,
         typer.Option(
             "--format",
@@ -76,10 +76,10 @@ def check_statements(
         files=tuple(files),
         against=against,
         costs=costs,
-        graph=graph or form == "mermaid",
+        graph=graph or output_form == "mermaid",
         seconds=seconds,
         statement_seconds=statement_seconds,
-        form="json" if as_json else form,
+        form="json" if as_json else output_form,
         quiet=quiet,
     )
     check_files(request, given)

@@ -17,11 +17,11 @@ class PlainValue:
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
         if value is None:
-            return () if param.multiple else None
-        return [self._kind(text) for text in value] if param.multiple else self._kind(value)
+            return () if param.multiple or param.nargs == -1 else None
+        return [self._kind(text) for text in value] if isinstance(value, list | tuple) else self._kind(value)
 
 
-_PLAIN: dict[object, type[bool | str | Path]] = {bool: bool, str: str, list[str]: str, Path: Path}
+_PLAIN: dict[object, type[bool | str | Path]] = {bool: bool, str: str, list[str]: str, Path: Path, list[Path]: Path}
 
 
 def _with_plain_values(parameters: list[Any]) -> list[Any]:
