@@ -1,0 +1,70 @@
+"""The events that a statement reads: their streams, the attributes of each, and which of them are the time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from foretell.events.types import Schema, Type
+from foretell.language.checked import CheckedProgram, CheckedStatement
+from foretell.records import record
+
+
+@record
+class SourceStream:
+    """`derived` are the attributes that LET works out of others. `produced`: a statement makes the events."""
+
+    name: str
+    schema: Schema
+    derived: frozenset[str]
+    produced: bool
+
+    def has(self, attribute: str) -> bool:
+        return self.schema.open or attribute in self.schema.attributes
+
+
+@record
+class EventScope:
+    """`types` are those of the attributes in the merged stream."""
+
+    sources: tuple[SourceStream, ...]
+    types: Mapping[str, Type]
+    time: Type
+    per: frozenset[str]
+
+    @property
+    def is_produced(self) -> bool:
+        """Whether a statement makes events that are read: not every sequence of them can come."""
+        return any(source.produced for source in self.sources)
+
+    @property
+    def bound_together(self) -> frozenset[str]:
+        """The attributes that no event has for itself: the time, the keys of the lane and what LET works out."""
+        times = {source.schema.time for source in self.sources if source.schema.time is not None}
+        return self.per | times | {name for source in self.sources for name in source.derived}
+
+
+def event_scope(statement: CheckedStatement, program: CheckedProgram) -> EventScope:
+    made = {other.name: other for other in program.statements}
+    sources = tuple(_source(str(name), program, made) for name in sorted(map(str, statement.tree.streams)))
+    per = frozenset(map(str, statement.tree.per))
+    return EventScope(sources, statement.attributes, statement.time, per)
+
+
+def _source(name: str, program: CheckedProgram, made: Mapping[str, CheckedStatement]) -> SourceStream:
+    schema = program.streams.get(name, Schema({}, None, open=True))
+    derived = frozenset(str(item.name) for item in program.derived.get(name, ()))
+    return SourceStream(name, schema, derived, name in made)
+
+
+def merged_scope(left: EventScope, right: EventScope) -> EventScope:
+    """The scope of two statements that read the same streams."""
+    return EventScope(left.sources, {**right.types, **left.types}, left.time, left.per | right.per)
+
+
+def source_names(scope: EventScope) -> frozenset[str]:
+    return frozenset(source.name for source in scope.sources)
+
+
+def timed_sources(scopes: Iterable[EventScope]) -> bool:
+    """Whether an event may last: those of a SUBSCRIBE statement begin with their first event."""
+    return any(source.produced for scope in scopes for source in scope.sources)

@@ -1,0 +1,200 @@
+"""Patterns that are equal up to the names of their steps and variables: their conditions can be compared in pairs.
+
+Where each condition of the right follows from those of the left, every match of the left is one of the right. That
+holds whatever the conditions name: other steps, variables, times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from foretell.check.automata.event_conditions import about_one_event
+from foretell.language import tree
+from foretell.language.checked import CheckedStep, CheckedSubscription
+from foretell.records import record
+
+#: Whether a condition on one event follows from another.
+Implication = Callable[[tree.Expression, tree.Expression], bool]
+
+
+@record
+class Renaming:
+    """The steps and the variables of the left by the names of the right."""
+
+    steps: Mapping[str, str]
+    variables: Mapping[str, str]
+
+    def renamed(self, expression: tree.Expression) -> tree.Expression:
+        """An expression of the left in the names of the right."""
+        match expression:
+            case tree.Variable(name=name):
+                return tree.Variable(self.variables.get(name, name))
+            case tree.Aggregate(step=step):
+                return replace(expression, step=self.steps.get(step, step))
+            case tree.Attribute(event=event) | tree.StreamOf(event=event) | tree.TimeOf(event=event):
+                return replace(expression, event=self._event(event))
+        return tree.map_children(expression, self.renamed)
+
+    def _event(self, event: tree.EventReference) -> tree.EventReference:
+        match event:
+            case tree.BoundEvent(step=step) | tree.FirstOf(step=step) | tree.LastOf(step=step):
+                return replace(event, step=self.steps.get(step, step))
+        return event
+
+
+def renaming(left: CheckedSubscription, right: CheckedSubscription) -> Renaming | None:
+    """The renaming that makes the pattern of the left that of the right; None where there is none."""
+    pairs = list(_nodes(left.pattern, right.pattern))
+    if not all(pairs):
+        return None
+    steps = {name: other for pair in pairs if pair is not None for name, other in pair.items()}
+    if len(set(steps.values())) < len(steps):
+        return None
+    variables: dict[str, str] = {}
+    for name, other in steps.items():
+        if not _same_shape(left.steps[name], right.steps[other]):
+            return None
+        values = {value: variable for variable, value in right.steps[other].binders}
+        for variable, value in left.steps[name].binders:
+            bare = Renaming(steps, {}).renamed(value)
+            if bare in values:
+                variables.setdefault(variable, values[bare])
+    return Renaming(steps, variables)
+
+
+def _same_shape(left: CheckedStep, right: CheckedStep) -> bool:
+    ours, theirs = left.shape, right.shape
+    return (ours.negated, ours.chosen, ours.numbered) == (theirs.negated, theirs.chosen, theirs.numbered)
+
+
+def _nodes(left: tree.Node, right: tree.Node) -> Iterator[dict[str, str] | None]:
+    """The pairs of steps of two patterns in the order of the text; None where they differ."""
+    todo: list[tuple[tree.Node, tree.Node]] = [(left, right)]
+    while todo:
+        ours, theirs = todo.pop()
+        if isinstance(ours, tree.Step) and isinstance(theirs, tree.Step):
+            yield {str(ours.name): str(theirs.name)}
+            continue
+        if isinstance(ours, tree.Expression) and isinstance(theirs, tree.Expression):
+            continue  # compared when the steps are known
+        below, others = list(ours.children()), list(theirs.children())
+        if type(ours) is not type(theirs) or len(below) != len(others) or _plain(ours) != _plain(theirs):
+            yield None
+            return
+        todo += zip(below, others, strict=True)
+
+
+def _plain(node: tree.Node) -> tuple[object, ...]:
+    match node:
+        case tree.Repeat(low=low, high=high):
+            return low, high
+        case tree.Numbered(index=index):
+            return (index,)
+        case tree.Chosen(which=which):
+            return (which,)
+    return ()
+
+
+class StructuralContainment:
+    """Whether each match of the left is one of the right, by the conditions of steps that correspond."""
+
+    def __init__(self, left: CheckedSubscription, right: CheckedSubscription, implies: Implication) -> None:
+        self._left, self._right, self._implies = left, right, implies
+        self._renaming = renaming(left, right)
+
+    def holds(self) -> bool:
+        if self._renaming is None:
+            return False
+        if self._are_equal():
+            return True
+        return self._may_differ() and all(self._follows(*pair) for pair in self._steps())
+
+    def _steps(self) -> Iterator[tuple[CheckedStep, CheckedStep]]:
+        assert self._renaming is not None
+        for name, other in self._renaming.steps.items():
+            yield self._left.steps[name], self._right.steps[other]
+
+    def _may_differ(self) -> bool:
+        """Whether fewer matches of the left are fewer notifications, and nothing else: matches that FIRST, LAST and
+        AFTER MATCH remove depend on others, and so does a count."""
+        left, right = self._left, self._right
+        removing = any(step.shape.chosen is not None or step.shape.numbered for step in right.steps.values())
+        edges = any(isinstance(n, tree.Sequence) and (n.absent or n.parts[0].absent) for n in right.pattern.walk())
+        having = right.tree.having is None or self._same_having()
+        held = right.tree.after.policy is tree.Policy.HOLD
+        narrow = right.within is None or (left.within is not None and left.within <= right.within)
+        silent = isinstance(right.pattern, tree.Silence)
+        if edges or silent:
+            narrow = left.within == right.within
+        return not removing and having and held and narrow and not silent and self._same_operators()
+
+    def _are_equal(self) -> bool:
+        left, right = self._left, self._right
+        found = self._renaming
+        assert found is not None
+        after = left.tree.after
+        step = None if after.step is None else found.steps.get(str(after.step))
+        return (
+            left.within == right.within
+            and (after.policy, step) == (right.tree.after.policy, right.tree.after.step)
+            and self._same_having()
+            and self._same_operators()
+            and all(self._same_step(*pair) for pair in self._steps())
+        )
+
+    def _same_step(self, left: CheckedStep, right: CheckedStep) -> bool:
+        found = self._renaming
+        assert found is not None
+        if {found.renamed(c) for c in left.counted} != set(right.counted):
+            return False
+        return (
+            self._binders(left) == set(right.binders) and self._follows(left, right) and self._follows_back(left, right)
+        )
+
+    def _follows_back(self, left: CheckedStep, right: CheckedStep) -> bool:
+        found = self._renaming
+        assert found is not None
+        mine = [found.renamed(c) for c in left.conditions]
+        return all(self._from(list(right.conditions), condition, right.name) for condition in mine)
+
+    def _binders(self, step: CheckedStep) -> set[tuple[str, tree.Expression]]:
+        found = self._renaming
+        assert found is not None
+        return {(found.variables.get(name, f"\0{name}"), found.renamed(value)) for name, value in step.binders}
+
+    def _follows(self, left: CheckedStep, right: CheckedStep) -> bool:
+        """Whether the conditions of the right follow from those of the left; of a negated step the other way round."""
+        found = self._renaming
+        assert found is not None
+        mine, theirs = [found.renamed(c) for c in left.conditions], list(right.conditions)
+        if left.shape.negated:
+            return all(self._from(theirs, condition, right.name) for condition in mine)
+        if not set(right.binders) <= self._binders(left):
+            return False
+        return all(self._from(mine, condition, right.name) for condition in theirs)
+
+    def _from(self, conditions: list[tree.Expression], wanted: tree.Expression, own: str) -> bool:
+        if wanted in conditions:
+            return True
+        bare = about_one_event(wanted, own)
+        known = [b for c in conditions if (b := about_one_event(c, own)) is not None]
+        if bare is None or not known:
+            return bare is not None and self._implies(tree.Literal(True), bare)
+        whole = known[0]
+        for condition in known[1:]:
+            whole = tree.Binary("AND", whole, condition)
+        return self._implies(whole, bare)
+
+    def _same_having(self) -> bool:
+        found, having = self._renaming, self._left.tree.having
+        assert found is not None
+        return (None if having is None else found.renamed(having)) == self._right.tree.having
+
+    def _same_operators(self) -> bool:
+        found = self._renaming
+        assert found is not None
+        ours, theirs = (
+            [n.condition for n in s.pattern.walk() if isinstance(n, tree.FirstWhere)] for s in (self._left, self._right)
+        )
+        return [found.renamed(condition) for condition in ours] == theirs
