@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from foretell.check.costs.figures import ConditionFigures, StatementFigures
@@ -41,7 +41,7 @@ def sample_costs(
     for statement in checked.statements:
         if deadline.is_over:
             return
-        yield _measured(statement, checked, batches, tables, deadline.part(seconds))
+        yield _measured(statement, checked, batches, tables, lambda: deadline.part(seconds))
 
 
 def _measured(
@@ -49,7 +49,7 @@ def _measured(
     checked: CheckedProgram,
     batches: Batches,
     tables: Mapping[str, TemplateTable],
-    deadline: Deadline,
+    begin: Callable[[], Deadline],
 ) -> StatementFigures:
     part = part_for(checked, statement.name)
     read = {str(name) for own in part.statements for name in own.tree.streams}
@@ -58,6 +58,7 @@ def _measured(
         str(own.tree.table) for own in part.statements if isinstance(own.tree, tree.Subscription) and own.tree.table
     }
     stopped, events, matches, most = "", 0, 0, Occupancy()
+    deadline: Deadline | None = None
     try:
         runtime = start_runtime(part, {name: tables[name] for name in needed}, _LIMITS)
         slices = TimeSlices(sample, _attributes(part))
@@ -67,6 +68,7 @@ def _measured(
             events += events_in(piece)
             matches += _matches(runtime, piece, statement.name)
             most = most.most(occupancy_of(runtime))
+            deadline = deadline or begin()  # kernels may be compiled for the first events
             stopped = _stop(runtime, matches, deadline)
         lanes = runtime.lane_counts.get(statement.name, 1)
     except ForetellError as error:
@@ -152,5 +154,7 @@ def _selectivities(
 def _conditions(statement: CheckedStatement) -> Iterator[tuple[str, tuple[tree.Expression, ...]]]:
     if isinstance(statement, CheckedSubscription):
         yield from ((name, step.conditions) for name, step in statement.steps.items())
+        operators = (node for node in statement.pattern.walk() if isinstance(node, tree.FirstWhere))
+        yield from ((";{θ}", (operator.condition,)) for operator in operators)
     else:
         yield from statement.conditions.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import replace
 from enum import Enum
 from functools import cached_property
 
@@ -29,7 +30,7 @@ class Relation(Enum):
 class Comparison:
     """A statement compared with one of another program. `reason` says why the relation is not known, or what decides
     it. `left_alone` shows notifications of the first statement that the second does not make, `right_alone` the
-    reverse."""
+    reverse. `file` has the second one, or the only one."""
 
     left: str
     right: str
@@ -37,6 +38,7 @@ class Comparison:
     reason: str = ""
     left_alone: Witness | None = None
     right_alone: Witness | None = None
+    file: str = ""
 
     @property
     def is_equivalent(self) -> bool:
@@ -46,12 +48,16 @@ class Comparison:
         """The comparison as a sentence."""
         match self.relation:
             case Relation.ONLY:
-                sentence = f"'{self.left}' is only in {self.right}"
+                sentence = f"'{self.left or self.right}' is only in {self.file or 'one of the programs'}"
             case Relation.UNKNOWN:
-                sentence = f"'{self.left}' and '{self.right}': cannot tell whether they are equivalent"
+                sentence = f"cannot tell whether '{self.left}' is equivalent to {self._other}"
             case _:
-                sentence = f"'{self.left}' {self.relation.value} '{self.right}'"
+                sentence = f"'{self.left}' {self.relation.value} {self._other}"
         return f"{sentence} ({self.reason})" if self.reason else sentence
+
+    @property
+    def _other(self) -> str:
+        return f"'{self.right}' of {self.file}" if self.file else f"'{self.right}'"
 
 
 @record
@@ -66,9 +72,6 @@ class ComparedProgram:
     def by_name(self) -> Mapping[str, CheckedStatement]:
         return {statement.name: statement for statement in self.program.statements}
 
-    def named(self, other: str) -> str:
-        return self.file or other
-
 
 def compared_program(program: CheckedProgram, file: str) -> ComparedProgram:
     return ComparedProgram(program, file, {name: tree_key(d, {}) for name, d in program.derived.items()})
@@ -78,18 +81,17 @@ def compare(left: ComparedProgram, right: ComparedProgram, deadline: Deadline, s
     """The statements of the same name, or the only ones of both programs; then those that have no partner. `seconds`
     bounds each question."""
     ours, theirs = left.by_name, right.by_name
+    left_alone, right_alone = list[str](), list[str]()
     if len(ours) == len(theirs) == 1:
         pairs = [(next(iter(ours.values())), next(iter(theirs.values())))]
     else:
         pairs = [(statement, theirs[name]) for name, statement in ours.items() if name in theirs]
-        yield from (_alone(name, left, "this file") for name in ours if name not in theirs)
-        yield from (_alone(name, right, "the other file") for name in theirs if name not in ours)
+        left_alone = [name for name in ours if name not in theirs]
+        right_alone = [name for name in theirs if name not in ours]
     for mine, other in pairs:
-        yield _compared(mine, other, left, right, deadline.part(seconds))
-
-
-def _alone(name: str, program: ComparedProgram, otherwise: str) -> Comparison:
-    return Comparison(name, program.named(otherwise), Relation.ONLY)
+        yield replace(_compared(mine, other, left, right, deadline.part(seconds)), file=right.file)
+    yield from (Comparison(name, "", Relation.ONLY, file=left.file) for name in left_alone)
+    yield from (Comparison("", name, Relation.ONLY, file=right.file) for name in right_alone)
 
 
 def _compared(

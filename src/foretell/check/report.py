@@ -129,9 +129,9 @@ def _witness(witness: Witness | None) -> dict[str, Any] | None:
 
 def _comparison(comparison: Comparison) -> dict[str, Any]:
     return {
-        "statement": comparison.left,
-        "other": comparison.right,
-        "relation": comparison.relation.value,
+        "statement": comparison.left or None,
+        "other": comparison.right or None,
+        "relation": comparison.relation.name.lower(),
         "reason": comparison.reason or None,
         "witness": _witness(comparison.left_alone),
         "other_witness": _witness(comparison.right_alone),

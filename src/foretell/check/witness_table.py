@@ -14,19 +14,25 @@ from typing import Any
 
 from foretell.check.program_parts import part_for
 from foretell.check.witness import Witness
-from foretell.display import shortened
+from foretell.display import duration_text, shortened
 from foretell.errors import ForetellError
 from foretell.events.event import Event, base_key
 from foretell.events.notification import Notification, pairs_text
 from foretell.events.types import Scalar, Type, format_time
+from foretell.language import tree
 from foretell.language.checked import CheckedProgram
 from foretell.reference.run import run
 
 #: So many events of a witness are shown.
 MOST_EVENTS = 12
 
+_DAY = 86_400_000_000
+
 #: The widest cell.
 _WIDEST = 50
+
+#: The notifications of a statement; None where they are not known.
+Notified = tuple[Notification, ...] | None
 
 
 def notifications_of(witness: Witness, program: CheckedProgram, name: str) -> tuple[Notification, ...]:
@@ -47,11 +53,21 @@ def notifications_of(witness: Witness, program: CheckedProgram, name: str) -> tu
 
 def witness_lines(witness: Witness, program: CheckedProgram, name: str) -> list[str]:
     """The table of a witness with what a statement notifies at its events."""
-    columns = {name: _notified(witness, program, name)}
-    return columns_lines(witness, columns, _time_type(witness, program))
+    return _lines(witness, program, {name: _notified(witness, program, name)})
 
 
-def _notified(witness: Witness, program: CheckedProgram, name: str) -> tuple[Notification, ...] | None:
+def compared_lines(
+    witness: Witness, program: CheckedProgram, name: str, other_program: CheckedProgram, other: str
+) -> list[str]:
+    """The table of a witness with what two statements notify, which may have the same name."""
+    columns = {
+        f"{name} (here)" if name == other else name: _notified(witness, program, name),
+        f"{other} (other)" if name == other else other: _notified(witness, other_program, other),
+    }
+    return _lines(witness, program, columns)
+
+
+def _notified(witness: Witness, program: CheckedProgram, name: str) -> Notified:
     """None where the reference evaluator needs what a witness does not have, such as the delays of lost events."""
     try:
         return notifications_of(witness, program, name)
@@ -59,28 +75,45 @@ def _notified(witness: Witness, program: CheckedProgram, name: str) -> tuple[Not
         return None
 
 
-def columns_lines(witness: Witness, columns: Mapping[str, Sequence[Notification] | None], time: Type) -> list[str]:
-    """The table of a witness with the notifications of each statement in a column."""
+def _lines(witness: Witness, program: CheckedProgram, columns: Mapping[str, Notified]) -> list[str]:
     known = {name: found for name, found in columns.items() if found is not None}
-    attributes = list(dict.fromkeys(name for event in witness.events for name in event.attributes))
-    several = len({event.stream for event in witness.events}) > 1
-    ends = [event.time for event in witness.events]
-    rows: list[list[str]] = [["stream"] * several + ["time", *attributes]]
-    for event in witness.events:
-        values = [_cell(event.attributes, name) for name in attributes]
-        rows.append([event.stream] * several + [format_time(event.time, time), *values])
-    late = [found.end for notified in known.values() for found in notified if not ends or found.end > ends[-1]]
-    if late or witness.until is not None:
-        until = max([*late, *([] if witness.until is None else [witness.until])])
-        ends.append(until)
-        rows.append([""] * several + [format_time(until, time), *[""] * len(attributes)])
+    rows, ends = _event_rows(witness, program, [found.end for notified in known.values() for found in notified])
     for name, notified in known.items():
         for row, text in zip(rows, [name, *_by_row(notified, ends)], strict=True):
             row.append(text)
-    if len(rows) > MOST_EVENTS + 1:
-        half = MOST_EVENTS // 2
-        return [*table([*rows[: half + 1], *rows[-half:]]), f"… {len(rows) - 1 - 2 * half} more events in the middle"]
-    return table(rows)
+    if len(rows) <= MOST_EVENTS + 1:
+        return table(rows)
+    half = MOST_EVENTS // 2
+    return [*table([*rows[: half + 1], *rows[-half:]]), f"({len(rows) - 1 - 2 * half} more events in the middle)"]
+
+
+def _event_rows(
+    witness: Witness, program: CheckedProgram, ends: Sequence[int | float]
+) -> tuple[list[list[str]], list[int | float]]:
+    """The header and a row for each event, and for the time that passes after them; with the times of these rows.
+    `ends` are those of the notifications."""
+    times: list[int | float] = [event.time for event in witness.events]
+    passed = [end for end in ends if not times or end > times[-1]]
+    if witness.until is not None:
+        passed.append(witness.until)
+    times += [max(passed)] if passed else []
+    shown = _time_texts(times, _time_type(witness, program))
+    clocks = {schema.time for schema in program.streams.values()}
+    attributes = list(dict.fromkeys(n for event in witness.events for n in event.attributes if n not in clocks))
+    several = len({event.stream for event in witness.events}) > 1
+    rows: list[list[str]] = [["stream"] * several + ["time", *attributes]]
+    for event, time in zip(witness.events, shown, strict=False):
+        rows.append([event.stream] * several + [time, *(_cell(event.attributes, name) for name in attributes)])
+    if passed:
+        rows.append([""] * several + [shown[-1], *[""] * len(attributes)])
+    return rows, times
+
+
+def _time_texts(times: Sequence[int | float], kind: Type) -> list[str]:
+    """Times as texts. TIMESTAMPs that are near 1970 are chosen freely: there only the time since counts."""
+    if kind is Type.TIMESTAMP and all(0 <= time < _DAY for time in times):
+        return [duration_text(time / 1e6, exact=True) for time in times]
+    return [format_time(time, kind) for time in times]
 
 
 def _by_row(notified: Sequence[Notification], ends: Sequence[int | float]) -> list[str]:
@@ -115,20 +148,11 @@ def table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _time_type(witness: Witness, program: CheckedProgram) -> Type:
-    """The type of the times of a witness: those of a stream nobody declares are whole numbers or fractions."""
-    for event in witness.events:
-        schema = program.streams.get(event.stream)
-        if schema is not None and schema.time_type is Type.TIMESTAMP:
-            return Type.TIMESTAMP
-    return Type.FLOAT
-
-
-def compared_lines(
-    witness: Witness, program: CheckedProgram, name: str, other_program: CheckedProgram, other: str
-) -> list[str]:
-    """The table of a witness with what two statements notify, which may have the same name."""
-    columns = {
-        f"{name} (here)" if name == other else name: _notified(witness, program, name),
-        f"{other} (other)" if name == other else other: _notified(witness, other_program, other),
-    }
-    return columns_lines(witness, columns, _time_type(witness, program))
+    """The type of the times of a witness; those of a stream that nobody declares are TIMESTAMPs where a duration has a
+    unit."""
+    schemas = [program.streams[event.stream] for event in witness.events if event.stream in program.streams]
+    types = {schema.time_type for schema in schemas}
+    if types <= {Type.UNKNOWN}:
+        nodes = (node for statement in program.statements for node in statement.tree.walk())
+        return Type.TIMESTAMP if any(isinstance(node, tree.Span) for node in nodes) else Type.FLOAT
+    return Type.TIMESTAMP if Type.TIMESTAMP in types else Type.FLOAT

@@ -33,7 +33,7 @@ foretell check *.ftl --format github
 )
 @takes_sample
 def check_statements(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files of statements.", show_default=False)],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Files of statements.", show_default=False)],
     given: InputArguments,
     *,
     against: Annotated[

@@ -18,7 +18,7 @@ from foretell.check.dependencies import dependencies_of
 from foretell.check.report import CheckReport, undecided_text
 from foretell.check.report_text import report_text
 from foretell.cli.input_options import InputArguments
-from foretell.cli.output import is_terminal, say, terminal_width
+from foretell.cli.output import is_terminal, say, say_error, terminal_width
 from foretell.cli.progress_display import progress
 from foretell.display import counted, duration_text, wrapped
 from foretell.errors import LanguageError
@@ -57,10 +57,11 @@ def check_files(request: CheckRequest, given: InputArguments) -> None:
                 continue
             report = _report(request, program, given)
         except LanguageError as error:
-            if request.form not in ("github", "json"):
-                raise
-            _write(_error(error, file, request.form))
             failed = True
+            if request.form in ("github", "json"):
+                _write(_error(error, file, request.form))
+            else:
+                say_error(error)
             continue
         reports.append(report)
         failed |= not report.passes
@@ -145,7 +146,10 @@ def _summarize(reports: list[CheckReport], seconds: float) -> None:
     statements = sum(len(report.statements) for report in reports)
     silenced = sum(report.silenced for report in reports)
     allowed = f", {silenced:,} allowed" if silenced else ""
-    say(f"{counted(found, 'finding')} in {counted(statements, 'statement')}{allowed}, {duration_text(seconds)}")
+    compared = [comparison.is_equivalent for report in reports for comparison in report.comparisons]
+    equivalent = f", {sum(compared):,} of {len(compared):,} equivalent" if compared else ""
+    summary = f"{counted(found, 'finding')} in {counted(statements, 'statement')}{allowed}{equivalent}"
+    say(f"{summary}, {duration_text(seconds)}")
 
 
 def _summary(reports: list[CheckReport]) -> Iterator[str]:

@@ -40,7 +40,7 @@ class GroupedCommand(TyperCommand):
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """The words of the usage line, without the braces of typer around an argument."""
-        return [str(piece).strip("{}") for piece in super().collect_usage_pieces(ctx)]
+        return [str(piece).translate({ord("{"): None, ord("}"): None}) for piece in super().collect_usage_pieces(ctx)]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}

@@ -48,13 +48,18 @@ class StatementFigures:
     def lines(self) -> Iterator[str]:
         """The figures for people."""
         yield f"{self.statement} on {counted(self.events, 'event')} in {counted(self.lanes, 'lane')}"
-        yield f"  matches: {self.matches:,}, {self.matches_per_event:.3g} per event"
-        yield f"  partial matches at once: up to {self.partial:,}, in one lane up to {self.in_lane:,}"
+        yield f"  matches: {self.matches:,}, {_amount(self.matches_per_event)} per event"
+        if self.partial:
+            yield f"  partial matches at once: up to {self.partial:,}, in one lane up to {self.in_lane:,}"
         yield f"  memory: up to {size_text(self.memory)}, {size_text(self.memory_per_lane)} per lane"
         for figures in self.conditions:
             yield f"  {figures.step}: {figures.condition} holds for {_share(figures.selectivity)} of the events"
         if self.stopped:
             yield f"  stopped: {self.stopped}"
+
+
+def _amount(number: float) -> str:
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def _share(share: float) -> str:

@@ -36,7 +36,7 @@ def exponential_matches(subscription: CheckedSubscription, cause: tree.Repeat, c
     return Finding(
         code,
         subscription.name,
-        f"{repeated} repeats under `;`: every selection of its events{within} is a match, over a million of 20 events",
+        f"{repeated} repeats under `;`, so every selection of its events{within} is a match: of 20 events over a million",
         subscription.pattern.place if not cause.place.line else cause.place,
         "repeat it under `,`, or under `;{θ}` where θ is its condition; AFTER MATCH LONGEST takes the whole run",
     )
