@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from foretell.check.answer import Answer, Truth
 from foretell.check.automata.alphabet import EventOracle
+from foretell.check.automata.correlator_containment import CorrelatorPair
 from foretell.check.automata.subscription_containment import Programs, SubscriptionContainment
 from foretell.check.deadline import Deadline
-from foretell.language.checked import CheckedProgram, CheckedStatement, CheckedSubscription
+from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedStatement, CheckedSubscription
 
 
 def contained(
@@ -26,6 +27,8 @@ def contained(
     programs = Programs(left_program, right_program)
     if isinstance(left, CheckedSubscription) and isinstance(right, CheckedSubscription):
         return SubscriptionContainment(left, right, programs, deadline, oracle).answer()
+    if isinstance(left, CheckedCorrelator) and isinstance(right, CheckedCorrelator):
+        return CorrelatorPair(left, right, (left_program, right_program), same=False).answer(deadline, oracle)
     return Answer(Truth.UNKNOWN, "one of the statements is a correlator, the other a subscription")
 
 
@@ -38,6 +41,8 @@ def equivalent(
     oracle: EventOracle | None = None,
 ) -> Answer:
     """Whether two statements notify at the same events. A no has a witness on which they differ."""
+    if isinstance(left, CheckedCorrelator) and isinstance(right, CheckedCorrelator):
+        return CorrelatorPair(left, right, (left_program, right_program), same=True).answer(deadline, oracle)
     forth = contained(left, right, left_program, right_program, deadline, oracle)
     if forth.truth is not Truth.YES:
         return forth

@@ -99,8 +99,7 @@ class SubscriptionContainment:
         difference = self._found(ours.at_least, theirs.at_most, ours)
         if difference is None and theirs.removes_none and self._keeps_window():
             return Answer(Truth.YES, "every match of the left ends with a match of the right")
-        is_sure = difference is not None and ours.is_exact and theirs.is_exact
-        for letters in [difference] if is_sure and difference else self._candidates(ours, theirs):
+        for letters in self._candidates(ours, theirs, difference):
             witness = self._tried(letters, ours)
             if witness is not None:
                 return Answer(Truth.NO, "the left notifies at the last event, and the right does not", witness)
@@ -133,10 +132,14 @@ class SubscriptionContainment:
         )
         return search.counterexample()
 
-    def _candidates(self, ours: SubscriptionLanguage, theirs: SubscriptionLanguage) -> list[tuple[Placed, ...]]:
+    def _candidates(
+        self, ours: SubscriptionLanguage, theirs: SubscriptionLanguage, difference: tuple[Placed, ...] | None
+    ) -> list[tuple[Placed, ...]]:
         """Sequences on which the statements may differ, the shortest first."""
         if self._ours.is_produced:
             return []
+        if difference is not None and ours.is_exact and theirs.is_exact:
+            return [difference]
         pairs = product((ours.at_most, ours.at_least), (theirs.at_least, theirs.at_most))
         found = dict.fromkeys(self._found(left, right, ours, usable=True) for left, right in pairs)
         return sorted((letters for letters in found if letters is not None), key=len)
