@@ -26,6 +26,14 @@ class Code:
 
 
 _ALL = (
+    # ── about the meaning ──
+    Code("vacuous", "a statement can never notify"),
+    Code("trivial", "a statement notifies at every event"),
+    Code("not-live", "after certain events a statement can never notify again"),
+    Code("step-never-holds", "no event satisfies the condition of a step"),
+    Code("guards-overlap", "an event satisfies the guards of two modes"),
+    Code("part-never-completes", "a part of a correlator never completes, and another one waits for it"),
+    Code("not-decided", "a question ran into a limit of the check", Kind.NOTE),
     # ── about the text ──
     Code("unused-stream", "no statement reads a declared stream"),
     Code("duplicate-statement", "a statement says the same as another one"),

@@ -60,10 +60,10 @@ def check_program(
 def _findings_by_meaning(statement: CheckedStatement, program: CheckedProgram, deadline: Deadline) -> Iterator[Finding]:
     """The findings that need an automaton or a solver, which load when a statement asks for them."""
     if isinstance(statement, CheckedCorrelator):
-        from foretell.check.automata import correlator_findings
+        from foretell.check.automata.findings import correlator_findings
 
         return correlator_findings(statement, program, deadline)
-    from foretell.check.subscriptions import subscription_findings
+    from foretell.check.subscriptions.findings import subscription_findings
 
     return subscription_findings(statement, program, deadline)
 

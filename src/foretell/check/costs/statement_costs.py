@@ -31,13 +31,13 @@ def cost_findings(statement: CheckedStatement) -> Iterator[Finding]:
 def exponential_matches(subscription: CheckedSubscription, cause: tree.Repeat, code: str) -> Finding:
     """The finding about a repetition under `;`."""
     first = next(node for node in cause.body.walk() if isinstance(node, tree.Step))
-    repeated = f"'{first.name}'" if isinstance(cause.body, tree.Step) else f"the group of '{first.name}'"
+    repeated = f"`{first.name}`" if isinstance(cause.body, tree.Step) else f"the group of `{first.name}`"
     within = "" if subscription.within is None else " within the window"
     return Finding(
         code,
         subscription.name,
-        f"{repeated} repeats under `;`, so every selection of its events{within} is a match: of 20 events over a million",
-        subscription.pattern.place if not cause.place.line else cause.place,
+        f"{repeated} repeats under `;`, so every selection of its events{within} is a match: of 20 events a million",
+        cause.place,
         "repeat it under `,`, or under `;{θ}` where θ is its condition; AFTER MATCH LONGEST takes the whole run",
     )
 
