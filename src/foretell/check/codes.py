@@ -26,18 +26,28 @@ class Code:
 
 
 _ALL = (
-    # ── about the meaning ──
+    # ── conditions of subscriptions ──
+    Code("contradiction", "the conditions of a step contradict each other"),
+    Code("contradicting-steps", "conditions of several steps contradict each other, so that there is no match"),
+    Code("impossible-within", "WITHIN contradicts the time conditions"),
+    Code("having-never", "HAVING contradicts the conditions of the steps, or itself"),
+    Code("dead-branch", "no match binds a step"),
+    Code("impossible-negation", "no event can be a negated step"),
+    Code("always-true", "a condition follows from the others of its step"),
+    # ── subscriptions and correlators ──
     Code("vacuous", "a statement can never notify"),
     Code("trivial", "a statement notifies at every event"),
-    Code("not-live", "after certain events a statement can never notify again"),
-    Code("step-never-holds", "no event satisfies the condition of a step"),
+    # ── correlators ──
+    Code("not-live", "after certain events a correlator can never emit a token again"),
+    Code("step-never-holds", "no event satisfies a step"),
     Code("guards-overlap", "an event satisfies the guards of two modes"),
-    Code("part-never-completes", "a part of a correlator never completes, and another one waits for it"),
-    Code("not-decided", "a question ran into a limit of the check", Kind.NOTE),
+    Code("part-never-starts", "a part can never start"),
+    Code("part-never-completes", "a part never completes, and another one waits for it"),
+    Code("not-decided", "a question ran into a limit of the check", can_be_allowed=False),
     # ── about the text ──
     Code("unused-stream", "no statement reads a declared stream"),
     Code("duplicate-statement", "a statement says the same as another one"),
-    Code("indistinct-steps", "nothing distinguishes two steps, so that each match is reported twice"),
+    Code("indistinguishable-steps", "nothing distinguishes two steps, so that each match is reported twice"),
     Code("unknown-code", "an allowance names a code that does not exist", can_be_allowed=False),
     Code("unused-allowance", "an allowance silences nothing", can_be_allowed=False),
     # ── costs ──

@@ -104,7 +104,7 @@ def _indistinct(
         "|": "delete one, or tell them apart by a condition",
     }
     message = f"nothing distinguishes {names[1]} from {names[0]}: {consequence}"
-    return Finding("indistinct-steps", subscription.name, message, right.place, hint[operator])
+    return Finding("indistinguishable-steps", subscription.name, message, right.place, hint[operator])
 
 
 def _equal_parts(correlator: CheckedCorrelator) -> Iterator[Finding]:
@@ -117,7 +117,7 @@ def _equal_parts(correlator: CheckedCorrelator) -> Iterator[Finding]:
             first = seen.setdefault(tree_key(part, conditions), part)
             if first is not part:
                 yield Finding(
-                    "indistinct-steps",
+                    "indistinguishable-steps",
                     correlator.name,
                     f"this part is the same as an earlier one, at {_text(first.place)}: both end at the same event",
                     part.place,

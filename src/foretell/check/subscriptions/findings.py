@@ -11,7 +11,6 @@
 | impossible-negation | no event can be a negated step |
 | always-true | a condition follows from the others of its step |
 | trivial | the statement notifies on every event |
-| indistinguishable-steps | nothing distinguishes two sides of `&` or two branches of `|` |
 
 Statements with LOSING, or that read estimates, are checked step by step only: an estimate assumes events that no
 condition has seen. Of statements that read others, the events of these may have any RETURN values. AFTER MATCH, FIRST

@@ -12,7 +12,7 @@ from foretell.check.finding import Finding
 from foretell.check.subscriptions.match_search import MatchSearch
 from foretell.check.subscriptions.own_conditions import contradiction, contradiction_finding, redundant_conditions
 from foretell.check.subscriptions.reduced_statements import without_steps
-from foretell.check.subscriptions.trivial_matches import indistinguishable_findings, trivial_finding
+from foretell.check.subscriptions.trivial_matches import trivial_finding
 from foretell.check.subscriptions.vacuity import dead_step_finding, undecided, vacuous_finding
 from foretell.language import tree
 from foretell.language.checked import CheckedProgram, CheckedStep, CheckedSubscription
@@ -52,7 +52,6 @@ class SubscriptionCheck:
                 yield from redundant_conditions(self.statement, step, self.solver, self.deadline)
         if not broken:
             yield from self._trivial()
-        yield from indistinguishable_findings(self.statement)
 
     @property
     def _is_checked_whole(self) -> bool:
