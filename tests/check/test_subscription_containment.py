@@ -71,4 +71,5 @@ def test_all_pairs() -> None:
 
 def answer(left: str, right: str, *, stream: str = STREAM) -> Answer:
     program = check(parse(f"{stream} SUBSCRIBE l FROM s {left}; SUBSCRIBE r FROM s {right};"))
-    return contained(*program.statements, program, program, Deadline(10))  # type: ignore[arg-type]
+    ours, theirs = program.statements
+    return contained(ours, theirs, program, program, Deadline(10))

@@ -44,9 +44,9 @@ class Feasibility:
 class EventOracle(Protocol):
     """A solver for conditions on one event."""
 
-    def feasibility(
-        self, holding: Sequence[tree.Expression], failing: Sequence[tree.Expression], scope: EventScope, /
-    ) -> Feasibility: ...
+    def feasibility(self, holding: Sequence[tree.Expression], failing: Sequence[tree.Expression], /) -> Feasibility: ...
+
+    def implies(self, condition: tree.Expression, consequence: tree.Expression, /) -> bool: ...
 
 
 @record
@@ -130,6 +130,6 @@ def _others(
         if oracle is not None:
             holds = [c for n, c in enumerate(conditions) if holding >> n & 1]
             fails = [c for n, c in enumerate(conditions) if not holding >> n & 1]
-            found = oracle.feasibility(holds, fails, scope)
+            found = oracle.feasibility(holds, fails)
         if found.truth is not Truth.NO:
             yield Letter(holding, found.example)

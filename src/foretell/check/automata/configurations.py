@@ -110,8 +110,8 @@ class MachineAlphabet:
 class Configurations:
     """Configurations by number, breadth first; `moves` has those by letter of each that was expanded.
 
-    `complete`: all were. `reason` says why not. With `free` counters a letter has a move for each choice of the counters
-    that are in their last round.
+    `complete`: all were. `reason` says why not. With `free` counters a letter has a move for each choice of the
+    counters that are in their last round.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class Configurations:
     @cached_property
     def ever_active(self) -> NDArray[np.bool_]:
         """The states that are active in some configuration."""
-        return np.stack([active for active, _ in self._found]).any(axis=0)
+        return np.asarray(np.stack([active for active, _ in self._found]).any(axis=0))
 
     def path(self, number: int) -> tuple[int, ...]:
         """The letters of a shortest way to a configuration."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from foretell.check.answer import Answer, Truth
 from foretell.check.automata.alphabet import EventOracle
 from foretell.check.automata.correlator_containment import CorrelatorPair
+from foretell.check.automata.solver_oracle import SolverOracle
 from foretell.check.automata.subscription_containment import Programs, SubscriptionContainment
 from foretell.check.deadline import Deadline
 from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedStatement, CheckedSubscription
@@ -25,6 +26,7 @@ def contained(
 ) -> Answer:
     """Whether the left statement is contained in the right one. A no has a witness on which they differ."""
     programs = Programs(left_program, right_program)
+    oracle = oracle or SolverOracle(right, right_program, deadline)
     if isinstance(left, CheckedSubscription) and isinstance(right, CheckedSubscription):
         return SubscriptionContainment(left, right, programs, deadline, oracle).answer()
     if isinstance(left, CheckedCorrelator) and isinstance(right, CheckedCorrelator):
@@ -41,6 +43,7 @@ def equivalent(
     oracle: EventOracle | None = None,
 ) -> Answer:
     """Whether two statements notify at the same events. A no has a witness on which they differ."""
+    oracle = oracle or SolverOracle(right, right_program, deadline)
     if isinstance(left, CheckedCorrelator) and isinstance(right, CheckedCorrelator):
         return CorrelatorPair(left, right, (left_program, right_program), same=True).answer(deadline, oracle)
     forth = contained(left, right, left_program, right_program, deadline, oracle)

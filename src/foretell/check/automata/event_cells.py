@@ -50,7 +50,7 @@ class EventCells:
 
 
 def event_cells(conditions: Sequence[tree.Expression], scope: EventScope, most: int) -> EventCells:
-    return _Construction(conditions, scope, most).cells()
+    return _CellConstruction(conditions, scope, most).cells()
 
 
 def is_exact(condition: tree.Expression, scope: EventScope) -> bool:
@@ -62,7 +62,7 @@ def is_exact(condition: tree.Expression, scope: EventScope) -> bool:
     )
 
 
-class _Construction:
+class _CellConstruction:
     def __init__(self, conditions: Sequence[tree.Expression], scope: EventScope, most: int) -> None:
         self._conditions, self._scope, self._most = conditions, scope, most
         self._leaves = [*dict.fromkeys(leaf for condition in conditions for leaf in leaves(condition))]

@@ -22,12 +22,12 @@ _OUTSIDE = (
 def about_one_event(condition: tree.Expression, own: str | None = None) -> tree.Expression | None:
     """The condition with the event of its `own` step as the event that is tried; None where it names anything else."""
     if own is not None:
-        condition = _as_this(condition, own)
+        condition = as_tried(condition, own)
     return None if any(isinstance(node, _OUTSIDE) for node in condition.walk()) else condition
 
 
-def _as_this(condition: tree.Expression, own: str) -> tree.Expression:
-    """The event that is tried is the last one of its step."""
+def as_tried(condition: tree.Expression, own: str) -> tree.Expression:
+    """The condition with its own step as the event that is tried, which is the last one of that step."""
     match condition:
         case tree.Attribute(event=tree.BoundEvent(step=step) | tree.LastOf(step=step), name=name) if step == own:
             return tree.Attribute(tree.This(), name)
@@ -35,7 +35,7 @@ def _as_this(condition: tree.Expression, own: str) -> tree.Expression:
             return tree.StreamOf(tree.This())
         case tree.TimeOf(event=tree.BoundEvent(step=step) | tree.LastOf(step=step)) if step == own:
             return tree.TimeOf(tree.This())
-    return tree.map_children(condition, lambda child: _as_this(child, own))
+    return tree.map_children(condition, lambda child: as_tried(child, own))
 
 
 def leaves(condition: tree.Expression) -> Iterator[tree.Expression]:

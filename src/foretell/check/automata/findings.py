@@ -14,6 +14,7 @@ from foretell.check.automata.correlator_parts import (
     never_starting,
 )
 from foretell.check.automata.correlator_questions import CorrelatorQuestions
+from foretell.check.automata.solver_oracle import SolverOracle
 from foretell.check.deadline import Deadline
 from foretell.check.finding import Finding
 from foretell.language import tree
@@ -25,10 +26,11 @@ def correlator_findings(
     statement: CheckedCorrelator, program: CheckedProgram, deadline: Deadline, oracle: EventOracle | None = None
 ) -> Iterator[Finding]:
     """All findings about a correlator, those about the whole of it first."""
-    return _Findings(statement, CorrelatorQuestions(statement, program, deadline, oracle)).all()
+    oracle = oracle or SolverOracle(statement, program, deadline)
+    return _CorrelatorFindings(statement, CorrelatorQuestions(statement, program, deadline, oracle)).all()
 
 
-class _Findings:
+class _CorrelatorFindings:
     def __init__(self, correlator: CheckedCorrelator, questions: CorrelatorQuestions) -> None:
         self._correlator, self._questions = correlator, questions
 

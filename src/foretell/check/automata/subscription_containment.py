@@ -18,10 +18,11 @@ from itertools import product
 
 from foretell.check.answer import Answer, Truth
 from foretell.check.automata.alphabet import EventOracle, TooManyLettersError, alphabet
+from foretell.check.automata.event_conditions import about_one_event
 from foretell.check.automata.event_scope import EventScope, event_scope, merged_scope, source_names
 from foretell.check.automata.inclusion import InclusionSearch, Placed, SearchLimitError
 from foretell.check.automata.letter_automaton import LetterAutomaton, UnboundedPatternError
-from foretell.check.automata.renaming import StructuralContainment
+from foretell.check.automata.step_correspondence import StructuralContainment
 from foretell.check.automata.subscription_language import SubscriptionLanguage, languages
 from foretell.check.automata.trial import in_another_lane, notified_events, time_step, witness_of
 from foretell.check.deadline import Deadline
@@ -87,6 +88,8 @@ class SubscriptionContainment:
         return merged_scope(self._ours, self._theirs)
 
     def _implies(self, condition: tree.Expression, wanted: tree.Expression) -> bool:
+        if about_one_event(condition) is None or about_one_event(wanted) is None:
+            return self._oracle is not None and self._oracle.implies(condition, wanted)
         try:
             letters = alphabet([condition, wanted], self._scope, self._oracle)
         except TooManyLettersError:

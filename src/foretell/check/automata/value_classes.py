@@ -92,12 +92,12 @@ def _whole_ranges(points: Sequence[int]) -> Iterator[ValueRange]:
         yield ValueRange(None, None, 0)
         return
     yield ValueRange(None, (points[0], 0), points[0] - 1)
-    for point, following in pairwise((*points, None)):
+    for place, point in enumerate(points):
         yield ValueRange((point, 0), (point + 1, 0), point)
-        if following is None:
+        if place == len(points) - 1:
             yield ValueRange((point + 1, 0), None, point + 1)
-        elif point + 1 < following:
-            yield ValueRange((point + 1, 0), (following, 0), point + 1)
+        elif point + 1 < points[place + 1]:
+            yield ValueRange((point + 1, 0), (points[place + 1], 0), point + 1)
 
 
 def _dense_ranges(

@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from foretell.check.automata.event_conditions import about_one_event
+from foretell.check.automata.event_conditions import about_one_event, as_tried
 from foretell.language import tree
 from foretell.language.checked import CheckedStep, CheckedSubscription
 from foretell.records import record
 
-#: Whether a condition on one event follows from another.
+#: Whether a condition follows from another.
 Implication = Callable[[tree.Expression, tree.Expression], bool]
+
+
+#: The first character of a variable of the left that no variable of the right corresponds to.
+_UNKNOWN = "\0"
 
 
 @record
@@ -29,7 +33,7 @@ class Renaming:
         """An expression of the left in the names of the right."""
         match expression:
             case tree.Variable(name=name):
-                return tree.Variable(self.variables.get(name, name))
+                return tree.Variable(self.variables.get(name, f"{_UNKNOWN}{name}"))
             case tree.Aggregate(step=step):
                 return replace(expression, step=self.steps.get(step, step))
             case tree.Attribute(event=event) | tree.StreamOf(event=event) | tree.TimeOf(event=event):
@@ -58,7 +62,7 @@ def renaming(left: CheckedSubscription, right: CheckedSubscription) -> Renaming 
         values = {value: variable for variable, value in right.steps[other].binders}
         for variable, value in left.steps[name].binders:
             bare = Renaming(steps, {}).renamed(value)
-            if bare in values:
+            if bare in values and values[bare] not in variables.values():
                 variables.setdefault(variable, values[bare])
     return Renaming(steps, variables)
 
@@ -161,7 +165,8 @@ class StructuralContainment:
     def _binders(self, step: CheckedStep) -> set[tuple[str, tree.Expression]]:
         found = self._renaming
         assert found is not None
-        return {(found.variables.get(name, f"\0{name}"), found.renamed(value)) for name, value in step.binders}
+        names = ((found.variables.get(name, f"{_UNKNOWN}{name}"), value) for name, value in step.binders)
+        return {(name, found.renamed(value)) for name, value in names}
 
     def _follows(self, left: CheckedStep, right: CheckedStep) -> bool:
         """Whether the conditions of the right follow from those of the left; of a negated step the other way round."""
@@ -178,13 +183,12 @@ class StructuralContainment:
         if wanted in conditions:
             return True
         bare = about_one_event(wanted, own)
-        known = [b for c in conditions if (b := about_one_event(c, own)) is not None]
-        if bare is None or not known:
-            return bare is not None and self._implies(tree.Literal(True), bare)
-        whole = known[0]
-        for condition in known[1:]:
-            whole = tree.Binary("AND", whole, condition)
-        return self._implies(whole, bare)
+        if _names_unknown(wanted):
+            return False
+        tried = [as_tried(condition, own) for condition in conditions if not _names_unknown(condition)]
+        if bare is not None:
+            tried = [condition for condition in tried if about_one_event(condition) is not None]
+        return self._implies(_joined(tried), as_tried(wanted, own))
 
     def _same_having(self) -> bool:
         found, having = self._renaming, self._left.tree.having
@@ -198,3 +202,14 @@ class StructuralContainment:
             [n.condition for n in s.pattern.walk() if isinstance(n, tree.FirstWhere)] for s in (self._left, self._right)
         )
         return [found.renamed(condition) for condition in ours] == theirs
+
+
+def _joined(conditions: list[tree.Expression]) -> tree.Expression:
+    whole: tree.Expression = tree.Literal(True)
+    for number, condition in enumerate(conditions):
+        whole = tree.Binary("AND", whole, condition) if number else condition
+    return whole
+
+
+def _names_unknown(condition: tree.Expression) -> bool:
+    return any(isinstance(node, tree.Variable) and node.name.startswith(_UNKNOWN) for node in condition.walk())
