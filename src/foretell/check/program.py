@@ -9,6 +9,7 @@ from foretell.check.costs.statement_costs import cost_findings
 from foretell.check.deadline import Deadline
 from foretell.check.finding import Finding
 from foretell.check.redundancy import duplicate_statements, indistinct_steps, unused_streams
+from foretell.check.subscriptions.known_matches import KnownMatches
 from foretell.check.suppressions import AllowedCode, allowances_of
 from foretell.events.types import Type
 from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedStatement
@@ -44,6 +45,7 @@ def check_program(
     """The findings of all checks, without those that the text allows."""
     found = [*unused_streams(subscriptions.program), *duplicate_statements(checked)]
     unasked: list[str] = []
+    known = KnownMatches()
     for statement in checked.statements:
         found += indistinct_steps(statement)
         costs = list(cost_findings(statement))
@@ -53,11 +55,13 @@ def check_program(
         if deadline.is_over:
             unasked.append(statement.name)
         else:
-            found += _findings_by_meaning(statement, checked, deadline.part(settings.statement_seconds))
+            found += _findings_by_meaning(statement, checked, deadline.part(settings.statement_seconds), known)
     return _allowed(subscriptions, found, tuple(unasked), settings)
 
 
-def _findings_by_meaning(statement: CheckedStatement, program: CheckedProgram, deadline: Deadline) -> Iterator[Finding]:
+def _findings_by_meaning(
+    statement: CheckedStatement, program: CheckedProgram, deadline: Deadline, known: KnownMatches
+) -> Iterator[Finding]:
     """The findings that need an automaton or a solver, which load when a statement asks for them."""
     if isinstance(statement, CheckedCorrelator):
         from foretell.check.automata.findings import correlator_findings
@@ -65,7 +69,7 @@ def _findings_by_meaning(statement: CheckedStatement, program: CheckedProgram, d
         return correlator_findings(statement, program, deadline)
     from foretell.check.subscriptions.findings import subscription_findings
 
-    return subscription_findings(statement, program, deadline)
+    return subscription_findings(statement, program, deadline, known)
 
 
 def _notes(statement: CheckedStatement, program: CheckedProgram, settings: CheckSettings) -> Iterator[Finding]:

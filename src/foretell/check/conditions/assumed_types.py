@@ -6,6 +6,7 @@ several types the least restrictive is assumed: FLOAT for a number, so that a co
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
@@ -43,7 +44,20 @@ def parameter_types(statement: CheckedStatement) -> Mapping[str, Type]:
     return {name: kind for (form, name), kind in kinds.items() if form == "parameter"}
 
 
-def assumed_kinds(statement: CheckedStatement) -> dict[Subject, Type]:
+def assumed_kinds(statement: CheckedStatement) -> Mapping[Subject, Type]:
+    """The types that use shows. Several questions about a statement, one after the other, need them."""
+    for known, kinds in _latest:
+        if known is statement:
+            return kinds
+    _latest.append((statement, _assumed_kinds(statement)))
+    return _latest[-1][1]
+
+
+#: The latest statements, by which their types are found: it would take long to compare or hash them.
+_latest: deque[tuple[CheckedStatement, Mapping[Subject, Type]]] = deque(maxlen=4)
+
+
+def _assumed_kinds(statement: CheckedStatement) -> dict[Subject, Type]:
     kinds: dict[Subject, Type] = {}
     for name, kind in statement.attributes.items():
         if kind not in _OPEN:

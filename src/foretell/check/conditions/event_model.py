@@ -58,7 +58,7 @@ def _source(name: str, program: CheckedProgram) -> SourceModel:
     if schema is None:
         return SourceModel(name)
     lets = {str(item.name): item.expression for item in program.derived.get(name, ())}
-    derived = any(statement.name == name for statement in program.statements)
+    derived = name in program.names
     attributes = None if schema.open else frozenset(map(str, schema.attributes))
     return SourceModel(name, attributes, schema.time, lets, derived)
 

@@ -23,6 +23,7 @@ from collections.abc import Iterator
 
 from foretell.check.deadline import Deadline
 from foretell.check.finding import Finding
+from foretell.check.subscriptions.known_matches import KnownMatches
 from foretell.language.checked import CheckedProgram, CheckedSubscription
 
 #: The longest that the check of one statement may take, in seconds.
@@ -30,11 +31,12 @@ MOST_SECONDS = 5.0
 
 
 def subscription_findings(
-    statement: CheckedSubscription, program: CheckedProgram, deadline: Deadline
+    statement: CheckedSubscription, program: CheckedProgram, deadline: Deadline, known: KnownMatches | None = None
 ) -> Iterator[Finding]:
-    """The findings about a subscription, in the order of the text. `program` is the one that it belongs to."""
+    """The findings about a subscription, in the order of the text. `program` is the one that it belongs to; `known`
+    has matches of other statements, which may be matches of this one with other values."""
     from foretell.check.subscriptions.subscription_check import SubscriptionCheck  # loads z3
 
-    found = SubscriptionCheck(statement, program, deadline.part(MOST_SECONDS)).findings()
+    found = SubscriptionCheck(statement, program, deadline.part(MOST_SECONDS), known).findings()
     unique = {(finding.code, finding.place, finding.message): finding for finding in found}
     yield from sorted(unique.values(), key=lambda finding: (finding.place.line, finding.place.column))

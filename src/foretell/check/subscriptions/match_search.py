@@ -7,7 +7,7 @@ paths than are tried, formulas that z3 gives up, and models that only an approxi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from foretell.check.answer import Answer, Truth
@@ -17,9 +17,11 @@ from foretell.check.conditions.model_values import ModelValues, values_of
 from foretell.check.conditions.query import Labelled, Outcome
 from foretell.check.deadline import Deadline
 from foretell.check.replay import holding, replayed
+from foretell.check.subscriptions.known_matches import KnownMatch, KnownMatches
 from foretell.check.subscriptions.match_formulas import MatchFormulas
 from foretell.check.subscriptions.paths import PathSearch, PatternPath
 from foretell.check.witness import Witness
+from foretell.events.types import Scalar
 from foretell.language import tree
 from foretell.language.checked import CheckedProgram, CheckedSubscription
 from foretell.language.pattern_shape import most_events
@@ -45,15 +47,22 @@ class FoundMatch:
 class MatchSearch:
     """Questions about the matches of one statement."""
 
-    def __init__(self, statement: CheckedSubscription, program: CheckedProgram) -> None:
+    def __init__(
+        self, statement: CheckedSubscription, program: CheckedProgram, known: KnownMatches | None = None
+    ) -> None:
         self.statement = with_assumed_types(statement)
+        self._known = KnownMatches() if known is None else known
         self.program = program
         self.model = EventModel.of(self.statement, program)
         self._kinds = parameter_types(statement)
         self._paths = PathSearch()
+        self._row: Mapping[str, Scalar] = {}
 
     def match(self, deadline: Deadline, step: str | None = None) -> FoundMatch:
         """A match, one that binds a step if it is named."""
+        guessed = self._guessed(step)
+        if guessed is not None:
+            return guessed
         pattern = self.statement.pattern if step is None else binding(self.statement.pattern, step)
         shortest = self._shortest(pattern, step)
         found, reason = self._first_match(islice(shortest, FIRST_PATHS), step, deadline)
@@ -76,6 +85,7 @@ class MatchSearch:
             formulas = MatchFormulas(self.statement, self.model, path)
             witness = self._confirmed(formulas, deadline, step)
             if witness is not None:
+                self._known.add(self.statement, KnownMatch(witness, self._row, path.steps))
                 return FoundMatch(Answer(Truth.YES, "", witness), path.steps), ""
             if not formulas.query.refuted:
                 reason = "no match was found by trial"
@@ -104,6 +114,21 @@ class MatchSearch:
 
     # ── confirmation ──
 
+    def _guessed(self, step: str | None) -> FoundMatch | None:
+        """A match of a statement with other constants, carried over to this one."""
+        for guess in self._known.guesses(self.statement):
+            if step is not None and step not in guess.steps:
+                continue
+            if self._binds(guess.witness, guess.row, guess.steps):
+                self._known.add(self.statement, guess)
+                return FoundMatch(Answer(Truth.YES, "", guess.witness), guess.steps)
+        return None
+
+    def _binds(self, witness: Witness, row: Mapping[str, Scalar], steps: frozenset[str]) -> bool:
+        """Whether a match on the events of a witness binds these steps."""
+        notified = replayed(holding(self.statement), self.program, witness, row, self._kinds)
+        return any(all(n.events.get(step) is not None for step in steps) for n in notified)
+
     def _confirmed(self, formulas: MatchFormulas, deadline: Deadline, step: str | None) -> Witness | None:
         query, frames = formulas.query, formulas.frames
         symbols = [frames.events[slot] for slot in formulas.path.slots]
@@ -113,8 +138,8 @@ class MatchSearch:
             events = tuple(values.event(symbol) for symbol in symbols)
             row = {name: values.scalar(value) for name, value in frames.parameters.items()}
             witness = Witness(events, self._until(events[-1].time))
-            told = replayed(holding(self.statement), self.program, witness, row, self._kinds)
-            if any(step is None or n.events.get(step) is not None for n in told):
+            if self._binds(witness, row, frozenset() if step is None else frozenset((step,))):
+                self._row = row
                 return witness
         return None
 

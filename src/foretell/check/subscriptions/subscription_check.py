@@ -9,6 +9,7 @@ from foretell.check.answer import Truth
 from foretell.check.conditions.solver import ConditionSolver
 from foretell.check.deadline import Deadline
 from foretell.check.finding import Finding
+from foretell.check.subscriptions.known_matches import KnownMatches
 from foretell.check.subscriptions.match_search import MatchSearch
 from foretell.check.subscriptions.own_conditions import contradiction, contradiction_finding, redundant_conditions
 from foretell.check.subscriptions.reduced_statements import without_steps
@@ -25,7 +26,14 @@ MOST_STEPS = 60
 class SubscriptionCheck:
     """The check of one subscription within a deadline."""
 
-    def __init__(self, statement: CheckedSubscription, program: CheckedProgram, deadline: Deadline) -> None:
+    def __init__(
+        self,
+        statement: CheckedSubscription,
+        program: CheckedProgram,
+        deadline: Deadline,
+        known: KnownMatches | None = None,
+    ) -> None:
+        self.known = KnownMatches() if known is None else known
         self.statement = statement
         self.program = program
         self.deadline = deadline
@@ -39,7 +47,7 @@ class SubscriptionCheck:
         live: frozenset[str] = frozenset()
         whole = self._is_checked_whole
         if whole:
-            live = MatchSearch(self.statement, self.program).match(self.deadline).steps
+            live = MatchSearch(self.statement, self.program, self.known).match(self.deadline).steps
         doubtful = [step for name, step in self.statement.steps.items() if name not in live]
         broken = {step.name: core for step in doubtful if (core := contradiction(step, self.solver, self.deadline))}
         rest = without_steps(self.statement, frozenset(n for n in broken if n in self.statement.positive))
@@ -61,7 +69,7 @@ class SubscriptionCheck:
 
     def _unbound(self, rest: CheckedSubscription, live: frozenset[str], broken: frozenset[str]) -> Iterator[Finding]:
         """The steps that no match binds, or the reason why there is no match at all."""
-        search = MatchSearch(rest, self.program)
+        search = MatchSearch(rest, self.program, self.known)
         if not live:
             found = search.match(self.deadline)
             if found.answer.truth is Truth.NO:
