@@ -103,6 +103,18 @@ def fitting(kind: Type, value: Term, null: Formula) -> SqlValue:
     return SqlValue(kind, value, either(null, value < low, value > high))
 
 
+_TIMED = (Type.TIMESTAMP, Type.DURATION)
+
+
+def calculates(sign: str, left: Type, right: Type) -> bool:
+    """Whether the types of two operands fit; those that are assumed may not."""
+    if Type.NULL in (left, right) or (left.numeric and right.numeric):
+        return True
+    if sign in "+-":
+        return left in _TIMED and right in _TIMED
+    return Type.DURATION in (left, right) and all(kind.numeric or kind is Type.DURATION for kind in (left, right))
+
+
 def arithmetic(sign: str, left: SqlValue, right: SqlValue, facts: Facts) -> SqlValue:
     """`+ - * / %`: NULL where a side is NULL, where the divisor is 0, and where the result does not fit."""
     if Type.NULL in (left.kind, right.kind):
@@ -185,6 +197,8 @@ def opposite(operand: SqlValue, facts: Facts) -> SqlValue:
     """`-x`, which is `x * -1`."""
     if operand.kind is Type.NULL:
         return NULL
+    if operand.kind in (Type.BOOL, Type.STRING):
+        return SqlValue(Type.FLOAT, facts.fresh(Type.FLOAT, z3.RealSort()), facts.fresh_flag())
     if operand.kind is Type.FLOAT:
         infinite = size(operand.value) > _MOST_FLOAT
         return SqlValue(Type.FLOAT, -operand.value, either(operand.null, infinite))

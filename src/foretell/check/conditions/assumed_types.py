@@ -34,7 +34,7 @@ def with_assumed_types(statement: AnyStatement) -> AnyStatement:
     for form, name in kinds:
         if form == "attribute" and attributes.get(name, Type.UNKNOWN) in _OPEN:
             attributes[name] = kinds[form, name]
-    time = kinds.get(_TIME, Type.INT) if statement.time in _OPEN else statement.time
+    time = kinds[_TIME] if statement.time in _OPEN else statement.time
     return replace(statement, attributes=attributes, time=time)
 
 
@@ -75,7 +75,8 @@ def _assumed_kinds(statement: CheckedStatement) -> dict[Subject, Type]:
         for node in expression.walk():
             for subject in _subjects(node):
                 kinds.setdefault(subject, Type.FLOAT)
-    kinds.setdefault(_TIME, Type.INT)
+    if kinds.get(_TIME) not in (Type.INT, Type.FLOAT, Type.TIMESTAMP):
+        kinds[_TIME] = Type.INT
     return kinds
 
 

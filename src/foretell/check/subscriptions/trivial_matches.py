@@ -30,6 +30,8 @@ def trivial_finding(
     conditions = [condition for step in steps for condition in step.conditions]
     if not all(step.conditions for step in steps) or not all(map(is_about_one_event, conditions)):
         return None
+    if not any(map(_may_be_true_of_nulls, conditions)):
+        return None
     whole = reduce(lambda left, right: tree.Binary("OR", left, right), map(_conjunction, steps))
     if solver.satisfiable((), (whole,), deadline).truth is not Truth.NO:
         return None
@@ -39,6 +41,21 @@ def trivial_finding(
         witness = None
     message = f"'{statement.name}' notifies on every event: its conditions are always true"
     return Finding("trivial", statement.name, message, conditions[0].place, "correct the conditions", witness)
+
+
+def _may_be_true_of_nulls(condition: tree.Expression) -> bool:
+    """Whether a condition may hold of an event without values: a comparison with NULL does not."""
+    never_null = tree.IsNull | tree.Case | tree.Call | tree.TimeOf | tree.StreamOf | tree.Literal
+    return any(isinstance(node, never_null) for node in _outside_of_comparisons(condition))
+
+
+def _outside_of_comparisons(condition: tree.Expression) -> Iterator[tree.Node]:
+    """The parts of a condition without constants that are compared with attributes."""
+    for node in condition.walk():
+        match node:
+            case tree.Literal() if node is not condition:
+                continue
+        yield node
 
 
 def _conjunction(step: CheckedStep) -> tree.Expression:
