@@ -17,7 +17,7 @@ from foretell.check.conditions.facts import LEAST_INT, MOST_FLOAT, MOST_INT, Fac
 from foretell.check.conditions.values import NULL, Formula, SqlValue, Term, both, either, truth
 from foretell.events.types import Type
 
-_STEP = real(Fraction(1, 2**52))
+_STEP = real(Fraction(1, 2**53))
 _LEAST = real(Fraction(1, 2**1074))
 _MOST_FLOAT = real(MOST_FLOAT)
 _WHOLE = 2**53

@@ -15,6 +15,11 @@ from foretell.language import tree
 from foretell.language.checked import CheckedProgram, CheckedStatement
 from foretell.records import record
 
+#: The number that a simple witness does not exceed.
+SMALL = 1_000_000
+#: The latest FLOAT time: beyond it a FLOAT does not have quarters. (Microseconds since 1970 reach it in the year 2041.)
+MOST_TIME = 2**51
+
 
 @record
 class SourceModel:
@@ -105,12 +110,15 @@ def _range(value: Term, kind: Type) -> list[z3.BoolRef]:
 
 
 def _prefer_plain(value: Term, kind: Type, facts: Facts) -> None:
-    """A number that is finite, and so short that it is a FLOAT."""
+    """A number that is finite, and so short that it is a FLOAT; better still a small whole one."""
+    if kind is Type.INT:
+        facts.simplifications.append(size(value) <= SMALL)
     if kind is not Type.FLOAT:
         return
     facts.hints.append(size(value) <= real(MOST_FLOAT))
     whole = z3.Int(f"{value} whole")
     facts.preferences += [value * 64 == z3.ToReal(whole), whole <= 2**50, whole >= -(2**50)]
+    facts.simplifications += [value == z3.ToReal(z3.ToInt(value)), size(value) <= SMALL]
 
 
 def _time_range(time: Term, kind: Type) -> list[z3.BoolRef]:
@@ -119,4 +127,4 @@ def _time_range(time: Term, kind: Type) -> list[z3.BoolRef]:
             return [time >= FIRST_MOMENT, time <= LAST_MOMENT]
         case Type.INT:
             return [time >= -LAST_TIME, time <= LAST_TIME]
-    return [size(time) <= real(MOST_FLOAT)]
+    return [size(time) <= MOST_TIME]

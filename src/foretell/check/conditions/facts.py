@@ -16,7 +16,8 @@ LEAST_INT, MOST_INT = -(2**63), 2**63 - 1
 
 class Facts:
     """`certain` hold of every event. `hints` do not: they make roundings exact and functions simple, so that the
-    reference evaluator is likely to confirm a model that meets them; `preferences` make its numbers simple as well.
+    reference evaluator is likely to confirm a model that meets them; `preferences` make its numbers short, and
+    `simplifications` small and whole.
     `notes` name what the formulas only approximate.
     """
 
@@ -24,6 +25,7 @@ class Facts:
         self.certain: list[Formula] = []
         self.hints: list[Formula] = []
         self.preferences: list[Formula] = []
+        self.simplifications: list[Formula] = []
         self.notes: dict[str, None] = {}
         self._count = 0
 

@@ -19,6 +19,8 @@ from foretell.records import record
 
 #: The longest that one call of z3 may take.
 MOST_SECONDS = 1.0
+#: The longest that the search for small numbers may take.
+SIMPLE_SECONDS = 0.3
 
 
 class Outcome(Enum):
@@ -48,21 +50,29 @@ class Query:
         self.texts: TextTheory = theory(literals, self.facts)
         self.encoder = Encoder(model, self.texts, self.facts)
         self.core: tuple[object, ...] = ()
+        self.refuted = False
 
     def outcome(self, parts: Sequence[Labelled], deadline: Deadline) -> Outcome:
         """Whether the formulas allow an event at all; that there is one only the reference evaluator can tell."""
         return self._solve(parts, [], deadline)[0]
 
     def models(self, parts: Sequence[Labelled], deadline: Deadline) -> Iterator[z3.ModelRef]:
-        """Models, the likeliest to be confirmed first; none where the formulas are unsatisfiable or z3 gives up."""
-        everything = [*self.facts.hints, *self.facts.preferences]
-        for wishes in (everything, self.facts.hints, []) if everything else ([],):
-            outcome, model = self._solve(parts, wishes, deadline)
-            if outcome is Outcome.SATISFIABLE:
-                assert model is not None
+        """Models, the likeliest to be confirmed first; none where the formulas are unsatisfiable or z3 gives up.
+        `refuted` says whether they are unsatisfiable."""
+        hints = self.facts.hints
+        _, simple = self._solve(parts, [*hints, *self.facts.simplifications], deadline.part(SIMPLE_SECONDS))
+        if simple is not None:
+            yield simple
+        outcome, general = self._solve(parts, [], deadline)
+        self.refuted = outcome is Outcome.UNSATISFIABLE
+        if self.refuted:
+            return
+        for wishes in ([*hints, *self.facts.preferences], hints):
+            _, model = self._solve(parts, wishes, deadline)
+            if model is not None:
                 yield model
-            elif not wishes:
-                return
+        if general is not None:
+            yield general
 
     def smallest_core(self, parts: Sequence[Labelled], deadline: Deadline) -> tuple[Labelled, ...]:
         """A set of formulas that is unsatisfiable and would not be without any of them."""

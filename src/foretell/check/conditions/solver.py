@@ -116,7 +116,7 @@ class ConditionSolver:
             event = values.event(frames.this)
             if self._confirms(event, holding, failing):
                 return EventAnswer(Truth.YES, "", event)
-        if query.outcome(parts, deadline) is Outcome.UNSATISFIABLE:
+        if query.refuted:
             return EventAnswer(Truth.NO)
         return EventAnswer(Truth.UNKNOWN, _reason(query, deadline))
 

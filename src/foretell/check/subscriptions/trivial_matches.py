@@ -1,0 +1,91 @@
+"""Statements that notify on every event, and steps that nothing distinguishes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+from itertools import combinations
+
+from foretell.check.answer import Truth
+from foretell.check.conditions.solver import ConditionSolver, is_about_one_event
+from foretell.check.deadline import Deadline
+from foretell.check.finding import Finding
+from foretell.check.replay import replayed
+from foretell.check.witness import Witness
+from foretell.language import tree
+from foretell.language.checked import CheckedProgram, CheckedStep, CheckedSubscription
+
+
+def trivial_finding(
+    statement: CheckedSubscription, program: CheckedProgram, solver: ConditionSolver, deadline: Deadline
+) -> Finding | None:
+    """The finding about a pattern of one event whose conditions every event meets.
+
+    A step without any condition is meant to accept everything.
+    """
+    pattern = statement.pattern
+    branches = pattern.branches if isinstance(pattern, tree.Alternation) else (pattern,)
+    names = [str(branch.name) for branch in branches if isinstance(branch, tree.Step)]
+    steps = [statement.steps[name] for name in names]
+    if len(names) < len(branches) or statement.tree.having is not None or any(step.binders for step in steps):
+        return None
+    conditions = [condition for step in steps for condition in step.conditions]
+    if not all(step.conditions for step in steps) or not all(map(is_about_one_event, conditions)):
+        return None
+    whole = reduce(lambda left, right: tree.Binary("OR", left, right), map(_conjunction, steps))
+    if solver.satisfiable((), (whole,), deadline).truth is not Truth.NO:
+        return None
+    event = solver.satisfiable((whole,), (), deadline).event
+    witness = None if event is None else Witness((event,))
+    if witness is not None and not replayed(solver.statement, program, witness):
+        witness = None
+    message = f"'{statement.name}' notifies on every event: its conditions are always true"
+    return Finding("trivial", statement.name, message, conditions[0].place, "correct the conditions", witness)
+
+
+def _conjunction(step: CheckedStep) -> tree.Expression:
+    return reduce(lambda left, right: tree.Binary("AND", left, right), step.conditions)
+
+
+# ── steps that nothing distinguishes ──
+
+
+def indistinguishable_findings(statement: CheckedSubscription) -> Iterator[Finding]:
+    """Findings about two sides of `&`, or two branches of `|`, with the same conditions."""
+    for node in statement.pattern.walk():
+        if isinstance(node, tree.Conjunction | tree.Alternation):
+            parts = node.sides if isinstance(node, tree.Conjunction) else node.branches
+            names = [str(part.name) for part in parts if isinstance(part, tree.Step)]
+            for first, second in combinations(names, 2):
+                if _are_alike(statement, first, second):
+                    yield _indistinguishable(statement, node, first, second)
+
+
+def _are_alike(statement: CheckedSubscription, first: str, second: str) -> bool:
+    left, right = statement.steps[first], statement.steps[second]
+    if _is_named(statement, first) or _is_named(statement, second):
+        return False
+    return set(left.conditions) == set(right.conditions) and set(left.binders) == set(right.binders)
+
+
+def _is_named(statement: CheckedSubscription, step: str) -> bool:
+    """Whether anything but the step's own definition names it."""
+    expressions = [c for other in statement.steps.values() for c in other.conditions]
+    expressions += [value for other in statement.steps.values() for _, value in other.binders]
+    expressions += [returned.expression for returned in statement.tree.returns]
+    expressions += [n.condition for n in statement.pattern.walk() if isinstance(n, tree.FirstWhere)]
+    expressions += [] if statement.tree.having is None else [statement.tree.having]
+    named = any(step in expression.named_steps for expression in expressions)
+    return named or statement.tree.after.step == step
+
+
+def _indistinguishable(
+    statement: CheckedSubscription, node: tree.Conjunction | tree.Alternation, first: str, second: str
+) -> Finding:
+    place = statement.steps[second].shape.place
+    both = isinstance(node, tree.Conjunction)
+    result = "each pair of events matches twice" if both else "each event matches twice"
+    message = f"nothing distinguishes '{first}' and '{second}', so {result}"
+    order = f"put them in an order, as in {first} ; {second}" if both else f"delete '{second}'"
+    hint = f"{order}, or give them different conditions"
+    return Finding("indistinguishable-steps", statement.name, message, place, hint)
