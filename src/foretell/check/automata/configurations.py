@@ -29,7 +29,7 @@ from foretell.machine.kernels.correlation import LaneStates
 from foretell.records import record
 
 #: More moves between configurations are not looked at, nor more cells of states.
-MOST_MOVES = 60_000
+MOST_MOVES = 40_000
 _MOST_CELLS = 1 << 25
 
 #: With more rounds the values of a counter come one after the other, for long: fewer moves are looked at.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
+from math import prod
 
 from foretell.check.automata.event_conditions import (
     STREAM,
@@ -65,11 +66,16 @@ def is_exact(condition: tree.Expression, scope: EventScope) -> bool:
 class _CellConstruction:
     def __init__(self, conditions: Sequence[tree.Expression], scope: EventScope, most: int) -> None:
         self._conditions, self._scope, self._most = conditions, scope, most
-        self._leaves = [*dict.fromkeys(leaf for condition in conditions for leaf in leaves(condition))]
+        self._leaves = dict.fromkeys(leaf for condition in conditions for leaf in leaves(condition))
+        self._named = {leaf: attributes_of(leaf) for leaf in self._leaves}
+        self._names = sorted({name for named in self._named.values() for name in named} - {STREAM})
+        places = {name: place for place, name in enumerate(self._names)}
+        #: The places of the attributes that each condition names.
+        self._places = [sorted(places[n] for n in attributes_of(c) - {STREAM}) for c in conditions]
+        self._known: dict[tuple[object, ...], bool] = {}
 
     def cells(self) -> EventCells:
-        names = sorted({name for leaf in self._leaves for name in attributes_of(leaf)} - {STREAM})
-        axes = tuple((name, self._classes(name)) for name in names)
+        axes = tuple((name, self._classes(name)) for name in self._names)
         exact = all(is_exact(condition, self._scope) for condition in self._conditions)
         return EventCells(axes, tuple(self._combined(axes)), exact)
 
@@ -77,36 +83,43 @@ class _CellConstruction:
         count = 0
         for source in self._scope.sources:
             numbers = [self._classes_in(source, name, classes) for name, classes in axes]
+            count += prod(map(len, numbers))
+            if count > self._most:
+                raise TooManyCellsError
             for chosen in product(*numbers):
-                count += 1
-                if count > self._most:
-                    raise TooManyCellsError
                 attributes = {
                     name: classes[number].example
                     for (name, classes), number in zip(axes, chosen, strict=True)
                     if source.has(name)
                 }
-                yield Cell(chosen, self._holding(source.name, attributes), source.name, attributes)
+                yield Cell(chosen, self._holding(source.name, chosen, attributes), source.name, attributes)
 
     def _classes_in(self, source: SourceStream, name: str, classes: Sequence[ValueClass]) -> list[int]:
         """The classes of an attribute in the events of a stream, NULL last. Without the attribute it is NULL."""
-        null = [number for number, found in enumerate(classes) if found.has_null]
         if not source.has(name):
-            return null
+            return [number for number, found in enumerate(classes) if found.has_null]
         if source.schema.time == name:
             return [number for number, found in enumerate(classes) if found.example is not None]
         return sorted(range(len(classes)), key=lambda number: (classes[number].example is None, number))
 
-    def _holding(self, stream: str, attributes: Mapping[str, Scalar]) -> int:
-        frame = self._with(stream, attributes)
-        return sum(1 << number for number, condition in enumerate(self._conditions) if holds(condition, frame))
+    def _holding(self, stream: str, chosen: Sequence[int], attributes: Mapping[str, Scalar]) -> int:
+        """The conditions that hold in a cell. Each is evaluated once for all cells with the same classes of the
+        attributes that it names."""
+        found, frame = 0, None
+        for number, condition in enumerate(self._conditions):
+            name = (number, stream, *(chosen[place] for place in self._places[number]))
+            if name not in self._known:
+                frame = frame or self._with(stream, attributes)
+                self._known[name] = holds(condition, frame)
+            found |= self._known[name] << number
+        return found
 
     def _with(self, stream: str, attributes: Mapping[str, Scalar]) -> Frame:
         return Frame(self._scope.types, self._scope.time, this=Event(stream, attributes, 0, 0, ()))
 
     def _classes(self, name: str) -> tuple[ValueClass, ...]:
-        own = [leaf for leaf in self._leaves if name in attributes_of(leaf)]
-        alone = [leaf for leaf in own if attributes_of(leaf) == {name}]
+        own = [leaf for leaf, named in self._named.items() if name in named]
+        alone = [leaf for leaf in own if len(self._named[leaf]) == 1]
         constants = {constant for leaf in own for constant in constants_of(leaf)}
         kind = self._kind(name, constants)
         extra = {} if all(map(is_plain_comparison, own)) else dict.fromkeys(_samples(kind, constants))
@@ -127,7 +140,7 @@ class _CellConstruction:
             return Type.STRING
         if constants and all(isinstance(constant, bool) for constant in constants):
             return Type.BOOL
-        return Type.FLOAT if any(isinstance(constant, float) for constant in constants) else Type.INT
+        return Type.FLOAT
 
 
 def _samples(kind: Type, constants: set[Scalar]) -> Iterator[Scalar]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from foretell.events.types import Schema, Type
 from foretell.language.checked import CheckedProgram, CheckedStatement
@@ -44,16 +44,16 @@ class EventScope:
 
 
 def event_scope(statement: CheckedStatement, program: CheckedProgram) -> EventScope:
-    made = {other.name: other for other in program.statements}
-    sources = tuple(_source(str(name), program, made) for name in sorted(map(str, statement.tree.streams)))
+    sources = tuple(_source(str(name), program) for name in sorted(map(str, statement.tree.streams)))
     per = frozenset(map(str, statement.tree.per))
     return EventScope(sources, statement.attributes, statement.time, per)
 
 
-def _source(name: str, program: CheckedProgram, made: Mapping[str, CheckedStatement]) -> SourceStream:
+def _source(name: str, program: CheckedProgram) -> SourceStream:
     schema = program.streams.get(name, Schema({}, None, open=True))
     derived = frozenset(str(item.name) for item in program.derived.get(name, ()))
-    return SourceStream(name, schema, derived, name in made)
+    # A stream that a statement makes has a time, and no column that holds it.
+    return SourceStream(name, schema, derived, produced=schema.time is None and not schema.open)
 
 
 def merged_scope(left: EventScope, right: EventScope) -> EventScope:
@@ -63,8 +63,3 @@ def merged_scope(left: EventScope, right: EventScope) -> EventScope:
 
 def source_names(scope: EventScope) -> frozenset[str]:
     return frozenset(source.name for source in scope.sources)
-
-
-def timed_sources(scopes: Iterable[EventScope]) -> bool:
-    """Whether an event may last: those of a SUBSCRIBE statement begin with their first event."""
-    return any(source.produced for scope in scopes for source in scope.sources)

@@ -213,3 +213,35 @@ def _joined(conditions: list[tree.Expression]) -> tree.Expression:
 
 def _names_unknown(condition: tree.Expression) -> bool:
     return any(isinstance(node, tree.Variable) and node.name.startswith(_UNKNOWN) for node in condition.walk())
+
+
+def plain_statement(subscription: CheckedSubscription) -> tuple[object, ...]:
+    """All that decides when a subscription notifies, with its steps and variables numbered in the order of the text."""
+    steps = {name: f"s{number}" for number, name in enumerate(subscription.steps)}
+    bound = dict.fromkeys(name for step in subscription.steps.values() for name, _ in step.binders)
+    found = Renaming(steps, {name: f"v{number}" for number, name in enumerate(bound)})
+    conditions = tuple(
+        (
+            frozenset(map(found.renamed, step.conditions)),
+            frozenset((found.variables[name], found.renamed(value)) for name, value in step.binders),
+            frozenset(map(found.renamed, step.counted)),
+        )
+        for step in subscription.steps.values()
+    )
+    clauses = subscription.tree
+    having = None if clauses.having is None else found.renamed(clauses.having)
+    after = clauses.after.policy, None if clauses.after.step is None else steps[str(clauses.after.step)]
+    losing = None if clauses.losing is None else str(clauses.losing)
+    others = clauses.table, clauses.forecast, losing, subscription.within
+    return _with_steps(subscription.pattern, found), conditions, having, after, others
+
+
+def _with_steps(node: tree.Node, names: Renaming) -> object:
+    """A pattern as nested tuples, with other names for its steps."""
+    if isinstance(node, tree.Step):
+        return names.steps[str(node.name)]
+    below = tuple(
+        names.renamed(child) if isinstance(child, tree.Expression) else _with_steps(child, names)
+        for child in node.children()
+    )
+    return type(node).__name__, _plain(node), below

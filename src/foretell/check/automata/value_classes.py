@@ -61,7 +61,7 @@ def value_classes(
     ranges.setdefault(null, [])
     examples.setdefault(null, None)
     return tuple(
-        ValueClass(tuple(_joined(found)), has_null=name == null, example=examples[name])
+        ValueClass(tuple(joined(found)), has_null=name == null, example=examples[name])
         for name, found in ranges.items()
     )
 
@@ -129,7 +129,7 @@ def _plain_values(kind: Type) -> tuple[Scalar, ...]:
     return ("other",) if kind is Type.STRING else ()
 
 
-def _joined(ranges: Sequence[tuple[Cut, Cut]]) -> Iterator[tuple[Cut, Cut]]:
+def joined(ranges: Sequence[tuple[Cut, Cut]]) -> Iterator[tuple[Cut, Cut]]:
     """Ranges in order, those that touch as one."""
     last: tuple[Cut, Cut] | None = None
     for low, high in ranges:
