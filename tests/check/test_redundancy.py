@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 import foretell as ft
-from foretell.check.redundancy import duplicate_statements, indistinct_steps, unused_streams
+from foretell.check.deadline import Deadline
+from foretell.check.redundancy import (
+    duplicate_statements,
+    equivalent_statements,
+    indistinct_steps,
+    unused_streams,
+)
 
 STREAM = "STREAM s (k STRING, x INT, t INT) TIME t;\n"
 
@@ -76,6 +82,27 @@ def test_equal_correlators_and_sides() -> None:
 def test_duplicates_of_duplicates_name_the_first() -> None:
     texts = [M, M.replace("SUBSCRIBE m", "SUBSCRIBE n"), M.replace("SUBSCRIBE m", "SUBSCRIBE o")]
     assert [text.partition("as ")[2] for text in duplicates(*texts)] == ["'m', line 2"] * 2
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "same"),
+    [
+        ("MATCH a , b DEFINE a AS x > 1, b AS x > 2", "MATCH a , b DEFINE a AS x >= 2, b AS NOT x <= 2", True),
+        ("MATCH a DEFINE a AS x > 1 OR x > 3", "MATCH a DEFINE a AS x > 1", True),
+        ("MATCH a DEFINE a AS x > 1", "MATCH a DEFINE a AS x > 2", False),
+        ("MATCH a DEFINE a AS x > 1 RETURN a.x AS y", "MATCH a DEFINE a AS x >= 2", False),
+        ("MATCH a DEFINE a AS x > 1", "MATCH b DEFINE b AS x >= 2", False),  # their notifications name other steps
+    ],
+)
+def test_equivalent_statements(left: str, right: str, same: bool) -> None:
+    program = ft.parse(f"{STREAM}SUBSCRIBE m FROM s {left}; SUBSCRIBE n FROM s {right};").checked()
+    found = [finding.message for finding in equivalent_statements(program, Deadline(20))]
+    assert found == (["'n' notifies at the same events as 'm', line 2"] if same else [])
+
+
+def test_equal_statements_are_not_reported_twice() -> None:
+    text = f"{STREAM}SUBSCRIBE m FROM s MATCH a DEFINE a AS x > 1; SUBSCRIBE n FROM s MATCH a DEFINE a AS x > 1;"
+    assert [finding.code for finding in ft.check(text).findings] == ["duplicate-statement"]
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,7 @@ _ALL = (
     # ── about the text ──
     Code("unused-stream", "no statement reads a declared stream"),
     Code("duplicate-statement", "a statement says the same as another one"),
+    Code("equivalent-statements", "a statement notifies at the same events as another one"),
     Code("indistinguishable-steps", "nothing distinguishes two steps, so that each match is reported twice"),
     Code("unknown-code", "an allowance names a code that does not exist", can_be_allowed=False),
     Code("unused-allowance", "an allowance silences nothing", can_be_allowed=False),

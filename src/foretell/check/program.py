@@ -8,7 +8,7 @@ from foretell.check.codes import is_note
 from foretell.check.costs.statement_costs import cost_findings
 from foretell.check.deadline import Deadline
 from foretell.check.finding import Finding
-from foretell.check.redundancy import duplicate_statements, indistinct_steps, unused_streams
+from foretell.check.redundancy import duplicate_statements, equivalent_statements, indistinct_steps, unused_streams
 from foretell.check.subscriptions.known_matches import KnownMatches
 from foretell.check.suppressions import AllowedCode, allowances_of
 from foretell.events.types import Type
@@ -56,6 +56,7 @@ def check_program(
             unasked.append(statement.name)
         else:
             found += _findings_by_meaning(statement, checked, deadline.part(settings.statement_seconds), known)
+    found += equivalent_statements(checked, deadline)
     return _allowed(subscriptions, found, tuple(unasked), settings)
 
 

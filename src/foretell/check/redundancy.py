@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 
+from foretell.check.deadline import Deadline
 from foretell.check.finding import Finding
 from foretell.check.tree_keys import Names, conditions_key, statement_key, subscription_key, tree_key
 from foretell.errors import Place
@@ -38,6 +39,33 @@ def duplicate_statements(program: CheckedProgram) -> Iterator[Finding]:
                 place_of(statement.tree.name),
                 f"delete it, and read the results of '{known.name}'",
             )
+
+
+def equivalent_statements(program: CheckedProgram, deadline: Deadline) -> Iterator[Finding]:
+    """Statements that notify at the same events as an earlier one, in the same form, though their texts differ."""
+    from foretell.check.automata.equivalence_groups import equivalent_groups  # loads Z3
+
+    for group in equivalent_groups(program, deadline):
+        first, *others = sorted(group, key=_position)
+        for statement in others:
+            if _output(statement) == _output(first) and statement_key(statement) != statement_key(first):
+                yield Finding(
+                    "equivalent-statements",
+                    statement.name,
+                    f"'{statement.name}' notifies at the same events as '{first.name}', line "
+                    f"{place_of(first.tree.name).line}",
+                    place_of(statement.tree.name),
+                    f"delete it, and read the results of '{first.name}'",
+                )
+
+
+def _output(statement: CheckedStatement) -> Hashable:
+    """The form of a statement's notifications."""
+    if isinstance(statement, CheckedCorrelator):
+        return "tokens"
+    own = statement.tree
+    steps = () if own.returns else statement.positive
+    return own.table, steps, tree_key((own.returns, own.forecast, own.losing), {})
 
 
 def _position(statement: CheckedStatement) -> tuple[int, int]:

@@ -41,10 +41,10 @@ def _key(value: object, constants: list[Constant]) -> Hashable:
             return tuple(_key(item, constants) for item in value)
         case tree.Literal(value=int() | float() | str() as constant) if not isinstance(constant, bool):
             constants.append(constant)
-            return type(constant)
+            return type(constant).__name__
         case tree.Span(micros=micros) | tree.Moment(micros=micros):
             constants.append(micros)
-            return type(value)
+            return type(value).__name__
         case tree.Node():
             return type(value), *(_key(getattr(value, name), constants) for name in _fields(type(value)))
     return type(value), str(value)

@@ -9,7 +9,6 @@ from dataclasses import replace
 from foretell.check.conditions.constant_transfer import Constant, ConstantTransfer, Shape, shape_of
 from foretell.check.witness import Witness
 from foretell.events.types import Scalar
-from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.records import record
 
