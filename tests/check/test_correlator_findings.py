@@ -84,14 +84,11 @@ def test_messages() -> None:
     )
     assert overlap.witness is not None
     assert overlap.witness.events[0].attributes["n"] == 4
-    messages = [
-        f.message for f in findings("in(low) do{push('x'){a}} in(mid) do{push('y'){b}} in(high) do{push('z'){b}}")
-    ]
-    assert messages == [
-        "an event can satisfy the guards 'low' and 'mid': the mode of 'low', which is written first, is entered unless "
-        "it is active",
-        "an event can satisfy the guards 'mid' and 'high': the mode of 'mid', which is written first, is entered unless "
-        "it is active",
+    found = findings("in(low) do{push('x'){a}} in(mid) do{push('y'){b}} in(high) do{push('z'){b}}")
+    entered = "the mode of '{}', which is written first, is entered unless it is active"
+    assert [f.message for f in found] == [
+        f"an event can satisfy the guards 'low' and 'mid': {entered.format('low')}",
+        f"an event can satisfy the guards 'mid' and 'high': {entered.format('mid')}",
     ]
 
 

@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 from foretell.check.answer import Answer, Truth
-from foretell.check.automata.containment import contained
+from foretell.check.automata.containment import contained, equivalent
 from foretell.check.deadline import Deadline
 from foretell.language.check import check
 from foretell.language.parser import parse
@@ -73,3 +73,73 @@ def answer(left: str, right: str, *, stream: str = STREAM) -> Answer:
     program = check(parse(f"{stream} SUBSCRIBE l FROM s {left}; SUBSCRIBE r FROM s {right};"))
     ours, theirs = program.statements
     return contained(ours, theirs, program, program, Deadline(10))
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "truth"),
+    [
+        # windows
+        ("MATCH a ; b DEFINE a AS kind = 'a'", "MATCH a ; b", "yes"),
+        ("MATCH a , b WITHIN 3", "MATCH a ; b WITHIN 5", "yes"),
+        ("MATCH a , b WITHIN 5", "MATCH a ; b WITHIN 3", "no"),
+        ("MATCH a , b", "MATCH a ; b WITHIN 3", "no"),
+        ("MATCH a , b", "MATCH a+ WITHIN 3", "yes"),
+        ("MATCH a ; b ; c WITHIN 4", "MATCH a ; b WITHIN 4", "yes"),
+        # lanes: the right sees events of other lanes between those of the left
+        ("PER lane, kind MATCH a , b", "PER lane MATCH a ; b", "yes"),
+        ("PER lane, kind MATCH a , b", "PER lane MATCH a , b", "yes"),
+        ("PER lane, kind MATCH a , b DEFINE a AS time > 0", "PER lane MATCH a , b DEFINE a AS time > 0", "cannot tell"),
+        ("PER lane MATCH a ; b", "PER lane, kind MATCH a ; b", "cannot tell"),
+        # clauses that remove matches
+        ("MATCH a ; b AFTER MATCH CONSUME", "MATCH a ; b", "yes"),
+        ("MATCH a ; b", "MATCH a ; b AFTER MATCH CONSUME", "no"),
+        ("MATCH a ; b HAVING duration > 3", "MATCH a ; b", "yes"),
+        ("MATCH a ; b HAVING duration > 3", "MATCH c ; d HAVING duration > 3", "yes"),
+        ("MATCH a ; b AFTER MATCH SKIP TO LAST b", "MATCH c ; d AFTER MATCH SKIP TO LAST d", "yes"),
+        ("MATCH a ; b AFTER MATCH SKIP TO LAST b", "MATCH c ; d AFTER MATCH SKIP TO LAST c", "cannot tell"),
+        # negations at the edge, which depend on time
+        ("MATCH a ; !b DEFINE b AS kind = 'b' WITHIN 5", "MATCH a ; !b DEFINE b AS kind = 'b' WITHIN 5", "yes"),
+        ("MATCH a ; !b WITHIN 5", "MATCH a ; !b DEFINE b AS kind = 'b' WITHIN 5", "yes"),
+        ("MATCH a ; !b DEFINE b AS kind = 'b' WITHIN 5", "MATCH a ; !b WITHIN 5", "cannot tell"),
+        ("MATCH !b WITHIN 5", "MATCH !b WITHIN 5", "yes"),
+        # variables: two on the left are not one on the right
+        (
+            "MATCH a ; b DEFINE a AS kind = $x, b AS kind = $y",
+            "MATCH a ; b DEFINE a, b AS kind = $x",
+            "no",
+        ),
+        ("MATCH a ; b DEFINE a, b AS kind = $x", "MATCH c ; d DEFINE c AS kind = $p, d AS kind = $q", "yes"),
+        ("MATCH a ; b DEFINE a AS lane = $x, b AS lane > $x", "MATCH a ; b DEFINE a AS time = $x, b AS lane > $x",
+         "cannot tell"),
+        # ends of the domain
+        ("MATCH a DEFINE a AS lane > 9223372036854775807", "MATCH b DEFINE b AS kind = 'never'", "yes"),
+    ],
+)  # fmt: skip
+def test_clauses(left: str, right: str, truth: str) -> None:
+    assert answer(left, right).truth is Truth(truth)
+
+
+def test_results_of_statements() -> None:
+    """Not every sequence of results can come: a no is never certain. Results last, so that windows do not compare."""
+    text = f"""{STREAM} SUBSCRIBE pairs FROM s MATCH x ; y RETURN y.kind AS kind;
+    SUBSCRIBE l FROM pairs MATCH a , b WITHIN 3; SUBSCRIBE r FROM pairs MATCH a ; b;
+    SUBSCRIBE w FROM pairs MATCH a ; b WITHIN 3;"""
+    program = check(parse(text))
+    _, next_, later, window = program.statements
+    assert contained(next_, later, program, program, Deadline(10)).truth is Truth.YES
+    assert contained(later, next_, program, program, Deadline(10)).truth is Truth.UNKNOWN
+    assert contained(next_, window, program, program, Deadline(10)).truth is Truth.UNKNOWN
+
+
+def test_equivalence() -> None:
+    program = check(parse(f"{STREAM} SUBSCRIBE l FROM s MATCH a , b | c ; d; SUBSCRIBE r FROM s MATCH x ; y;"))
+    ours, theirs = program.statements
+    assert equivalent(ours, theirs, program, program, Deadline(10)).truth is Truth.YES
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(0)
+def test_pairs_of_three_operators() -> None:
+    random = Random(21)
+    samples = random.sample(list(small_samples(3)), 250)
+    compare([*small_samples(1), *samples], LENGTH)

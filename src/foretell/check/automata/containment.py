@@ -26,7 +26,7 @@ def contained(
 ) -> Answer:
     """Whether the left statement is contained in the right one. A no has a witness on which they differ."""
     programs = Programs(left_program, right_program)
-    oracle = oracle or SolverOracle(right, right_program, deadline)
+    oracle = oracle or SolverOracle(left, left_program, deadline)
     if isinstance(left, CheckedSubscription) and isinstance(right, CheckedSubscription):
         return SubscriptionContainment(left, right, programs, deadline, oracle).answer()
     if isinstance(left, CheckedCorrelator) and isinstance(right, CheckedCorrelator):
@@ -43,7 +43,7 @@ def equivalent(
     oracle: EventOracle | None = None,
 ) -> Answer:
     """Whether two statements notify at the same events. A no has a witness on which they differ."""
-    oracle = oracle or SolverOracle(right, right_program, deadline)
+    oracle = oracle or SolverOracle(left, left_program, deadline)
     if isinstance(left, CheckedCorrelator) and isinstance(right, CheckedCorrelator):
         return CorrelatorPair(left, right, (left_program, right_program), same=True).answer(deadline, oracle)
     forth = contained(left, right, left_program, right_program, deadline, oracle)

@@ -6,7 +6,7 @@ holds whatever the conditions name: other steps, variables, times.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from foretell.check.automata.event_conditions import about_one_event, as_tried
@@ -18,19 +18,20 @@ from foretell.records import record
 Implication = Callable[[tree.Expression, tree.Expression], bool]
 
 
-#: The first character of a variable of the left that no variable of the right corresponds to.
+#: The first character of a variable of the right that no variable of the left corresponds to.
 _UNKNOWN = "\0"
 
 
 @record
 class Renaming:
-    """The steps and the variables of the left by the names of the right."""
+    """The steps and the variables of the right by the names of the left. Two variables of the right may have the name
+    of one."""
 
     steps: Mapping[str, str]
     variables: Mapping[str, str]
 
     def renamed(self, expression: tree.Expression) -> tree.Expression:
-        """An expression of the left in the names of the right."""
+        """An expression of the right in the names of the left."""
         match expression:
             case tree.Variable(name=name):
                 return tree.Variable(self.variables.get(name, f"{_UNKNOWN}{name}"))
@@ -48,22 +49,20 @@ class Renaming:
 
 
 def renaming(left: CheckedSubscription, right: CheckedSubscription) -> Renaming | None:
-    """The renaming that makes the pattern of the left that of the right; None where there is none."""
+    """The renaming that makes the pattern of the right that of the left; None where there is none."""
     pairs = list(_nodes(left.pattern, right.pattern))
     if not all(pairs):
         return None
-    steps = {name: other for pair in pairs if pair is not None for name, other in pair.items()}
-    if len(set(steps.values())) < len(steps):
-        return None
+    steps = {other: name for pair in pairs if pair is not None for name, other in pair.items()}
     variables: dict[str, str] = {}
-    for name, other in steps.items():
+    for other, name in steps.items():
         if not _same_shape(left.steps[name], right.steps[other]):
             return None
-        values = {value: variable for variable, value in right.steps[other].binders}
-        for variable, value in left.steps[name].binders:
-            bare = Renaming(steps, {}).renamed(value)
-            if bare in values and values[bare] not in variables.values():
-                variables.setdefault(variable, values[bare])
+        values = {value: variable for variable, value in left.steps[name].binders}
+        for variable, value in right.steps[other].binders:
+            renamed = Renaming(steps, {}).renamed(value)
+            if renamed in values:
+                variables.setdefault(variable, values[renamed])
     return Renaming(steps, variables)
 
 
@@ -116,7 +115,7 @@ class StructuralContainment:
 
     def _steps(self) -> Iterator[tuple[CheckedStep, CheckedStep]]:
         assert self._renaming is not None
-        for name, other in self._renaming.steps.items():
+        for other, name in self._renaming.steps.items():
             yield self._left.steps[name], self._right.steps[other]
 
     def _may_differ(self) -> bool:
@@ -134,35 +133,36 @@ class StructuralContainment:
         return not removing and having and held and narrow and not silent and self._same_operators()
 
     def _are_equal(self) -> bool:
+        """Whether the statements have the same matches and take the same of them."""
         left, right = self._left, self._right
         found = self._renaming
         assert found is not None
-        after = left.tree.after
+        after = right.tree.after
         step = None if after.step is None else found.steps.get(str(after.step))
         return (
             left.within == right.within
-            and (after.policy, step) == (right.tree.after.policy, right.tree.after.step)
+            and len(set(found.variables.values())) == len(found.variables)
+            and (after.policy, step) == (left.tree.after.policy, left.tree.after.step)
             and self._same_having()
             and self._same_operators()
             and all(self._same_step(*pair) for pair in self._steps())
         )
 
     def _same_step(self, left: CheckedStep, right: CheckedStep) -> bool:
-        found = self._renaming
-        assert found is not None
-        if {found.renamed(c) for c in left.counted} != set(right.counted):
-            return False
         return (
-            self._binders(left) == set(right.binders) and self._follows(left, right) and self._follows_back(left, right)
+            set(self._renamed(right.counted)) == set(left.counted)
+            and self._binders(right) == set(left.binders)
+            and self._all_follow(left.conditions, self._renamed(right.conditions), left.name)
+            and self._all_follow(self._renamed(right.conditions), left.conditions, left.name)
         )
 
-    def _follows_back(self, left: CheckedStep, right: CheckedStep) -> bool:
+    def _renamed(self, conditions: Iterable[tree.Expression]) -> tuple[tree.Expression, ...]:
         found = self._renaming
         assert found is not None
-        mine = [found.renamed(c) for c in left.conditions]
-        return all(self._from(list(right.conditions), condition, right.name) for condition in mine)
+        return tuple(map(found.renamed, conditions))
 
     def _binders(self, step: CheckedStep) -> set[tuple[str, tree.Expression]]:
+        """Those of a step of the right."""
         found = self._renaming
         assert found is not None
         names = ((found.variables.get(name, f"{_UNKNOWN}{name}"), value) for name, value in step.binders)
@@ -170,16 +170,15 @@ class StructuralContainment:
 
     def _follows(self, left: CheckedStep, right: CheckedStep) -> bool:
         """Whether the conditions of the right follow from those of the left; of a negated step the other way round."""
-        found = self._renaming
-        assert found is not None
-        mine, theirs = [found.renamed(c) for c in left.conditions], list(right.conditions)
+        theirs = self._renamed(right.conditions)
         if left.shape.negated:
-            return all(self._from(theirs, condition, right.name) for condition in mine)
-        if not set(right.binders) <= self._binders(left):
-            return False
-        return all(self._from(mine, condition, right.name) for condition in theirs)
+            return self._all_follow(theirs, left.conditions, left.name)
+        return self._binders(right) <= set(left.binders) and self._all_follow(left.conditions, theirs, left.name)
 
-    def _from(self, conditions: list[tree.Expression], wanted: tree.Expression, own: str) -> bool:
+    def _all_follow(self, conditions: Sequence[tree.Expression], wanted: Iterable[tree.Expression], own: str) -> bool:
+        return all(self._from(conditions, condition, own) for condition in wanted)
+
+    def _from(self, conditions: Sequence[tree.Expression], wanted: tree.Expression, own: str) -> bool:
         if wanted in conditions:
             return True
         bare = about_one_event(wanted, own)
@@ -191,17 +190,15 @@ class StructuralContainment:
         return self._implies(_joined(tried), as_tried(wanted, own))
 
     def _same_having(self) -> bool:
-        found, having = self._renaming, self._left.tree.having
-        assert found is not None
-        return (None if having is None else found.renamed(having)) == self._right.tree.having
+        having = self._right.tree.having
+        return self._left.tree.having == (None if having is None else self._renamed([having])[0])
 
     def _same_operators(self) -> bool:
-        found = self._renaming
-        assert found is not None
         ours, theirs = (
-            [n.condition for n in s.pattern.walk() if isinstance(n, tree.FirstWhere)] for s in (self._left, self._right)
+            tuple(n.condition for n in s.pattern.walk() if isinstance(n, tree.FirstWhere))
+            for s in (self._left, self._right)
         )
-        return [found.renamed(condition) for condition in ours] == theirs
+        return ours == self._renamed(theirs)
 
 
 def _joined(conditions: list[tree.Expression]) -> tree.Expression:

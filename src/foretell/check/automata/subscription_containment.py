@@ -25,6 +25,7 @@ from foretell.check.automata.letter_automaton import LetterAutomaton, UnboundedP
 from foretell.check.automata.step_correspondence import StructuralContainment
 from foretell.check.automata.subscription_language import SubscriptionLanguage, languages
 from foretell.check.automata.trial import in_another_lane, notified_events, time_step, witness_of
+from foretell.check.automata.value_trials import ValueTrials
 from foretell.check.deadline import Deadline
 from foretell.check.witness import Witness
 from foretell.language import tree
@@ -106,7 +107,18 @@ class SubscriptionContainment:
             witness = self._tried(letters, ours)
             if witness is not None:
                 return Answer(Truth.NO, "the left notifies at the last event, and the right does not", witness)
-        return Answer(Truth.UNKNOWN, self._unknown(ours, theirs))
+        witness = self._by_values(ours)
+        if witness is not None:
+            return Answer(Truth.NO, "the left notifies at the last event, and the right does not", witness)
+        return Answer(Truth.UNKNOWN, self._unknown(theirs))
+
+    def _by_values(self, ours: SubscriptionLanguage) -> Witness | None:
+        """A difference found by trial. It need not be the shortest."""
+        if self._ours.is_produced:
+            return None
+        trials = ValueTrials((self._left, self._right), (self._programs.left, self._programs.right), self._ours)
+        examples = [e for letter in ours.usable if (e := ours.alphabet.letters[letter].example) is not None]
+        return trials.difference(examples, self._deadline)
 
     def _keeps_window(self) -> bool:
         """Whether a match of the right that lies within one of the left meets its window. Events of a SUBSCRIBE
@@ -158,7 +170,7 @@ class SubscriptionContainment:
         examples = [e for placed in letters if (e := own.alphabet.letters[placed.letter].example) is not None]
         witness = witness_of(examples, self._ours, self._times(len(examples)))
         events = [
-            in_another_lane(event, self._ours) if placed.foreign else event
+            in_another_lane(event, self._ours, self._ours.per - self._theirs.per) if placed.foreign else event
             for event, placed in zip(witness.events, letters, strict=True)
         ]
         return Witness(tuple(events))
@@ -175,7 +187,7 @@ class SubscriptionContainment:
         late = self._right.within + step if window is None else min(self._right.within + step, window)
         return [*(0 * step for _ in range(count - 1)), late]
 
-    def _unknown(self, ours: SubscriptionLanguage, theirs: SubscriptionLanguage) -> str:
+    def _unknown(self, theirs: SubscriptionLanguage) -> str:
         if not theirs.removes_none:
             return "HAVING or AFTER MATCH of the right may remove matches"
         if self._ours.is_produced:

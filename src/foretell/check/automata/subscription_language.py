@@ -27,6 +27,8 @@ from foretell.language import tree
 from foretell.language.checked import CheckedProgram, CheckedSubscription
 from foretell.plan.nfa.term_graph import TermGraph
 
+_PRODUCED = "not every sequence of the events that it reads can come"
+
 
 class SubscriptionLanguage:
     """The automata of a subscription over an alphabet."""
@@ -128,6 +130,8 @@ class SubscriptionQuestions:
             return Answer(Truth.UNKNOWN, self._reason)
         if shortest_match(self._automaton, self._language.all_letters) is None:
             return Answer(Truth.YES, "no sequence of events is a match")
+        if self._scope.is_produced:
+            return Answer(Truth.UNKNOWN, _PRODUCED)
         for automaton in (self._language.at_most, self._automaton):
             found = shortest_match(automaton, self._language.usable)
             if found is not None:
@@ -140,7 +144,7 @@ class SubscriptionQuestions:
         """Whether it notifies at every event. Then it does at the first one of a lane, whichever it is."""
         if self._reason:
             return Answer(Truth.UNKNOWN, self._reason)
-        for number in self._language.usable:
+        for number in () if self._scope.is_produced else self._language.usable:
             if not self._automaton.first[number] >> ACCEPTED & 1:
                 witness = self._witness((number,))
                 if not notified_events(self._subscription, self._program, witness):

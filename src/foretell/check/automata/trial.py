@@ -38,23 +38,24 @@ def time_step(scope: EventScope, events: int, window: int | float | None) -> int
 
 def witness_of(examples: Sequence[Example], scope: EventScope, times: Sequence[int | float]) -> Witness:
     """Events of one lane at these times."""
-    return Witness(tuple(_event(example, scope, time, 0) for example, time in zip(examples, times, strict=True)))
+    return Witness(tuple(_event(example, scope, time) for example, time in zip(examples, times, strict=True)))
 
 
-def in_another_lane(event: WitnessEvent, scope: EventScope) -> WitnessEvent:
-    return replace(event, attributes={**event.attributes, **_keys(scope, 1)})
+def in_another_lane(event: WitnessEvent, scope: EventScope, keys: frozenset[str]) -> WitnessEvent:
+    """The event with other values of these keys."""
+    return replace(event, attributes={**event.attributes, **_keys(scope, keys, 1)})
 
 
-def _event(example: Example, scope: EventScope, time: int | float, lane: int) -> WitnessEvent:
+def _event(example: Example, scope: EventScope, time: int | float) -> WitnessEvent:
     source = next(source for source in scope.sources if source.name == example.stream)
-    attributes = {**_keys(scope, lane), **example.attributes}
+    attributes = {**_keys(scope, scope.per, 0), **example.attributes}
     if source.schema.time is not None:
         attributes[source.schema.time] = time
     return WitnessEvent(example.stream, time, {name: value for name, value in attributes.items() if source.has(name)})
 
 
-def _keys(scope: EventScope, lane: int) -> dict[str, Scalar]:
-    return {name: _KEYS.get(scope.types.get(name, Type.STRING), ("x", "y"))[lane] for name in sorted(scope.per)}
+def _keys(scope: EventScope, keys: frozenset[str], lane: int) -> dict[str, Scalar]:
+    return {name: _KEYS.get(scope.types.get(name, Type.STRING), ("x", "y"))[lane] for name in sorted(keys)}
 
 
 def notified_events(statement: CheckedSubscription, program: CheckedProgram, witness: Witness) -> frozenset[int]:
@@ -81,7 +82,9 @@ def _run(statement: CheckedStatement, program: CheckedProgram, witness: Witness)
     events: dict[str, list[Event]] = {str(name): [] for name in statement.tree.streams}
     for number, event in enumerate(witness.events):
         if event.stream in events:
-            key = base_key(event.time, None, 0, number)
+            schema = program.streams.get(event.stream)
+            tie = None if schema is None or schema.order is None else event.attributes.get(schema.order)
+            key = base_key(event.time, tie, program.ranks.get(event.stream, 0), number)
             made = Event(event.stream, event.attributes, event.time, event.time, key, name=number)
             events[event.stream].append(made)
     return run(alone, events)

@@ -21,6 +21,8 @@ Cut = tuple[Any, int] | None
 #: The truth of each condition for a value: true, false or unknown.
 Truths = tuple[object, ...]
 
+_END_OF_INT = 2**63
+
 
 @record
 class ValueClass:
@@ -88,14 +90,18 @@ def _whole_neighbours(constant: Scalar) -> Iterator[int]:
 
 
 def _whole_ranges(points: Sequence[int]) -> Iterator[ValueRange]:
+    """Of 64 bits, as values of INT and TIMESTAMP are."""
+    points = [point for point in points if -_END_OF_INT <= point < _END_OF_INT]
     if not points:
         yield ValueRange(None, None, 0)
         return
-    yield ValueRange(None, (points[0], 0), points[0] - 1)
+    if points[0] > -_END_OF_INT:
+        yield ValueRange(None, (points[0], 0), points[0] - 1)
     for place, point in enumerate(points):
         yield ValueRange((point, 0), (point + 1, 0), point)
         if place == len(points) - 1:
-            yield ValueRange((point + 1, 0), None, point + 1)
+            if point + 1 < _END_OF_INT:
+                yield ValueRange((point + 1, 0), None, point + 1)
         elif point + 1 < points[place + 1]:
             yield ValueRange((point + 1, 0), (points[place + 1], 0), point + 1)
 
