@@ -28,7 +28,7 @@ def test_the_view_of_a_report() -> None:
 2 findings in 1 statement
   line  code                     statement  message
   2:8   unused-stream            r          no statement reads the stream 'r'
-  3:30  indistinguishable-steps  m          nothing distinguishes `b` from `a`:…"""
+  3:30  indistinguishable-steps  m          nothing distinguishes 'b' from 'a':…"""
     )
     assert "<table" in report._repr_html_()
     assert repr(ft.check(STREAM + "SUBSCRIBE m FROM s MATCH a , b DEFINE b AS x > a.x;")) == "0 findings in 1 statement"

@@ -222,7 +222,7 @@ many.ftl:1:26: note: matches multiply with the cube of the events of a lane that
   1 | SUBSCRIBE m FROM s MATCH a ; b ; c DEFINE a AS x > 1, b AS x > 2, c AS x > b.x;
     |                          ^^^^^^^^^
   hint: add WITHIN, compare the steps by equalities, or choose: FIRST, LAST, AFTER MATCH
-many.ftl:1:28: note: partial matches with `a` wait for `b` for ever: memory grows with each of them [unbounded-state]
+many.ftl:1:28: note: partial matches with 'a' wait for 'b' for ever: memory grows with each of them [unbounded-state]
   1 | SUBSCRIBE m FROM s MATCH a ; b ; c DEFINE a AS x > 1, b AS x > 2, c AS x > b.x;
     |                            ^
   hint: add WITHIN

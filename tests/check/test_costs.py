@@ -92,7 +92,7 @@ def test_explosive_matches() -> None:
     (found,) = findings("SUBSCRIBE m FROM s MATCH a ; b+ DEFINE b AS x > 1;")
     assert (found.code, found.statement, found.place.column) == ("explosive-matches", "m", 76)
     assert found.message == (
-        "`b` repeats under `;`, so every selection of its events is a match: of 20 events a million"
+        "'b' repeats under `;`, so every selection of its events is a match: of 20 events a million"
     )
     assert [f.code for f in findings("SUBSCRIBE m FROM s MATCH a ; b ; c;")] == ["explosive-matches"]
 
@@ -128,12 +128,12 @@ def test_a_pattern_that_the_engine_refuses() -> None:
 def test_partial_matches_that_wait_for_ever() -> None:
     noted = {note.code: note for note in notes("SUBSCRIBE m FROM s MATCH a , b ; c DEFINE b AS x > 1, c AS x = b.x;")}
     assert noted["unbounded-state"].message == (
-        "partial matches with `b` wait for `c` for ever: memory grows with each of them"
+        "partial matches with 'b' wait for 'c' for ever: memory grows with each of them"
     )
     assert noted["unbounded-state"].hint == "add WITHIN"
     timed = notes("SUBSCRIBE m FROM s MATCH a ; b @(t(b) - t(a) < 5) DEFINE b AS x = a.x;")
     assert [note.hint for note in timed if note.code == "unbounded-state"] == [
-        "add WITHIN: the time condition between `a` and `b` ends matches, but frees no memory"
+        "add WITHIN: the time condition between 'a' and 'b' ends matches, but frees no memory"
     ]
     for bounded in ("MATCH a ; b WITHIN 60", "MATCH a , b", "MATCH a ;{x = 1} b", "MATCH a+ , b"):
         assert "unbounded-state" not in {note.code for note in notes(f"SUBSCRIBE m FROM s {bounded};")}

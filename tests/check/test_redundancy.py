@@ -108,20 +108,20 @@ def test_equal_statements_are_not_reported_twice() -> None:
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("MATCH a & b", "nothing distinguishes `b` from `a`: each match is reported again with the two exchanged"),
+        ("MATCH a & b", "nothing distinguishes 'b' from 'a': each match is reported again with the two exchanged"),
         (
             "MATCH a & b ; c DEFINE a, b AS x > 1, c AS x > a.x + b.x",
             "",  # a.x + b.x is not b.x + a.x to this check
         ),
         (
             "MATCH (a & b) ; c DEFINE a AS x > 1, b AS x > 1, c AS x > a.x AND x > b.x",
-            "nothing distinguishes `b` from `a`: each match is reported again with the two exchanged",
+            "nothing distinguishes 'b' from 'a': each match is reported again with the two exchanged",
         ),
         (
             "MATCH (a , b) & (c , d) DEFINE a, c AS x > 1, b AS x > a.x, d AS x > c.x",
-            "nothing distinguishes `c` and `d` from `a` and `b`: each match is reported again with the two exchanged",
+            "nothing distinguishes 'c' and 'd' from 'a' and 'b': each match is reported again with the two exchanged",
         ),
-        ("MATCH c ; (a | b) DEFINE a, b AS x > 1", "nothing distinguishes `b` from `a`: one of the branches is enough"),
+        ("MATCH c ; (a | b) DEFINE a, b AS x > 1", "nothing distinguishes 'b' from 'a': one of the branches is enough"),
         ("MATCH a & b AFTER MATCH CONSUME", ""),
         ("MATCH a & b DEFINE b AS x > 1", ""),
         ("MATCH a & b DEFINE b AS x > a.x", ""),

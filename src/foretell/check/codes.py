@@ -41,6 +41,7 @@ _ALL = (
     Code("not-live", "after certain events a correlator can never emit a token again"),
     Code("step-never-holds", "no event satisfies a step"),
     Code("guards-overlap", "an event satisfies the guards of two modes"),
+    Code("token-never-comes", "a token of a correlator can never come"),
     Code("part-never-starts", "a part can never start"),
     Code("part-never-completes", "a part never completes, and another one waits for it"),
     Code("not-decided", "a question ran into a limit of the check", can_be_allowed=False),

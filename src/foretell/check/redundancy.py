@@ -126,7 +126,7 @@ def _steps(pattern: tree.Pattern) -> list[str]:
 def _indistinct(
     subscription: CheckedSubscription, left: tree.Pattern, right: tree.Pattern, operator: str, consequence: str
 ) -> Finding:
-    names = [" and ".join(f"`{name}`" for name in _steps(part)) for part in (left, right)]
+    names = [" and ".join(f"'{name}'" for name in _steps(part)) for part in (left, right)]
     hint = {
         "&": "write them one after the other with `;`, or tell them apart by a condition",
         "|": "delete one, or tell them apart by a condition",

@@ -64,10 +64,10 @@ def _unbounded_state(subscription: CheckedSubscription) -> Iterator[Finding]:
     hint = "add WITHIN"
     first, last = subscription.positive[0], subscription.positive[-1]
     if any((bound.earlier, bound.later) == (first, last) for bound in time_bounds(subscription)):
-        hint = f"add WITHIN: the time condition between `{first}` and `{last}` ends matches, but frees no memory"
+        hint = f"add WITHIN: the time condition between '{first}' and '{last}' ends matches, but frees no memory"
     elif time_bounds(subscription):
         hint = "add WITHIN: time conditions between single steps free no memory"
-    message = f"partial matches with `{before}` wait for `{after}` for ever: memory grows with each of them"
+    message = f"partial matches with '{before}' wait for '{after}' for ever: memory grows with each of them"
     yield Finding("unbounded-state", subscription.name, message, place, hint)
 
 

@@ -31,7 +31,7 @@ def cost_findings(statement: CheckedStatement) -> Iterator[Finding]:
 def exponential_matches(subscription: CheckedSubscription, cause: tree.Repeat, code: str) -> Finding:
     """The finding about a repetition under `;`."""
     first = next(node for node in cause.body.walk() if isinstance(node, tree.Step))
-    repeated = f"`{first.name}`" if isinstance(cause.body, tree.Step) else f"the group of `{first.name}`"
+    repeated = f"'{first.name}'" if isinstance(cause.body, tree.Step) else f"the group of '{first.name}'"
     within = "" if subscription.within is None else " within the window"
     return Finding(
         code,
@@ -47,7 +47,7 @@ def _every_selection(subscription: CheckedSubscription, growth: Growth) -> Itera
     free = [str(step.name) for step in growth.free if not _is_conditioned(subscription, str(step.name))]
     if len(free) < _EXPLOSIVE or subscription.tree.per:
         return
-    named = f"{', '.join(f'`{name}`' for name in free[:-1])} and `{free[-1]}`"
+    named = ", ".join(f"'{name}'" for name in free[:-1]) + f" and '{free[-1]}'"
     yield Finding(
         "explosive-matches",
         subscription.name,
