@@ -6,13 +6,15 @@ whatever the match. "cannot tell" gives no finding.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from foretell.check.answer import Truth
+from foretell.check.conditions.domains import opposite_domain, plain_domain
 from foretell.check.conditions.solver import ConditionSolver
 from foretell.check.deadline import Deadline
 from foretell.check.finding import Finding
 from foretell.check.subscriptions.culprits import Culprit, listed
+from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedStep, CheckedSubscription
 from foretell.language.printer import expression_text
@@ -57,7 +59,7 @@ def redundant_conditions(
     for condition in reversed(step.conditions):
         others = [other for other in kept if other is not condition]
         related = [other for other in others if _subjects(other) & _subjects(condition)]
-        if not _may_follow(condition, related):
+        if not _may_follow(condition, related) or _is_plainly_needed(condition, related, statement.attributes):
             continue
         if solver.satisfiable(related, (condition,), deadline).truth is Truth.NO:
             kept = others
@@ -91,6 +93,22 @@ def _subjects(condition: tree.Expression) -> frozenset[tree.Expression]:
     """The values that a condition is about."""
     kinds = tree.Attribute | tree.TimeOf | tree.StreamOf | tree.Aggregate | tree.Elapsed | tree.Variable
     return frozenset(node for node in condition.walk() if isinstance(node, kinds))
+
+
+def _is_plainly_needed(
+    condition: tree.Expression, related: Sequence[tree.Expression], kinds: Mapping[str, Type]
+) -> bool:
+    """Whether it is known without a solver that the others hold for a value for which the condition does not."""
+    own, opposite = plain_domain(condition, kinds), opposite_domain(condition, kinds)
+    others = [plain_domain(other, kinds) for other in related]
+    if own is None or opposite is None or not related:
+        return False
+    for other in others:
+        if other is None or other[0] != own[0]:
+            return False
+        opposite &= other[1]
+    kind = kinds.get(own[0])
+    return kind is not None and opposite.has_value(kind) is True
 
 
 def _may_follow(condition: tree.Expression, related: Sequence[tree.Expression]) -> bool:
