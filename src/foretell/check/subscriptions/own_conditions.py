@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from foretell.check.answer import Truth
 from foretell.check.conditions.domains import opposite_domain, plain_domain
+from foretell.check.conditions.own_references import with_bare_references
 from foretell.check.conditions.solver import ConditionSolver
 from foretell.check.deadline import Deadline
 from foretell.check.finding import Finding
@@ -23,14 +24,26 @@ from foretell.language.printer import expression_text
 def contradiction(step: CheckedStep, solver: ConditionSolver, deadline: Deadline) -> tuple[tree.Expression, ...]:
     """The fewest conditions of a step that contradict each other; none where they do not, or nobody can tell."""
     conditions = step.conditions
-    if not conditions or solver.satisfiable(conditions, (), deadline).truth is not Truth.NO:
+    if not conditions or not _impossible(step, conditions, (), solver, deadline):
         return ()
     kept = list(conditions)
     for condition in conditions:
         fewer = [other for other in kept if other is not condition]
-        if solver.satisfiable(fewer, (), deadline).truth is Truth.NO:
+        if _impossible(step, fewer, (), solver, deadline):
             kept = fewer
     return tuple(kept)
+
+
+def _impossible(
+    step: CheckedStep,
+    holding: Sequence[tree.Expression],
+    failing: Sequence[tree.Expression],
+    solver: ConditionSolver,
+    deadline: Deadline,
+) -> bool:
+    """Whether it is proved that no event of the step meets some conditions and fails others."""
+    asked = with_bare_references(holding, step.name), with_bare_references(failing, step.name)
+    return solver.satisfiable(*asked, deadline).truth is Truth.NO
 
 
 def contradiction_finding(
@@ -61,7 +74,7 @@ def redundant_conditions(
         related = [other for other in others if _subjects(other) & _subjects(condition)]
         if not _may_follow(condition, related) or _is_plainly_needed(condition, related, statement.attributes):
             continue
-        if solver.satisfiable(related, (condition,), deadline).truth is Truth.NO:
+        if _impossible(step, related, (condition,), solver, deadline):
             kept = others
             yield _redundant(statement, step, condition, related, solver, deadline)
 
@@ -77,7 +90,7 @@ def _redundant(
     needed = list(related)
     for other in related:
         fewer = [each for each in needed if each is not other]
-        if solver.satisfiable(fewer, (condition,), deadline).truth is Truth.NO:
+        if _impossible(step, fewer, (condition,), solver, deadline):
             needed = fewer
     text = expression_text(condition)
     if not needed:

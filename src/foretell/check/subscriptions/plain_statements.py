@@ -86,6 +86,8 @@ def _has_values(domain: Domain, kind: Type | None, *, valued: bool = False) -> b
 
 def _has_plain_clauses(statement: CheckedSubscription) -> bool:
     nodes = tree.FirstWhere | tree.Numbered
+    if statement.time in (Type.UNKNOWN, Type.NULL):
+        return False
     timed = statement.simultaneous and statement.within is not None
     special = any(isinstance(node, nodes) for node in statement.pattern.walk())
     return statement.tree.having is None and not timed and not special
