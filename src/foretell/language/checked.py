@@ -131,8 +131,3 @@ class CheckedProgram:
     statements: tuple[CheckedStatement, ...]
     ranks: Mapping[str, int]
     derived: Mapping[str, tuple[Derived, ...]] = field(default_factory=dict)
-
-    @cached_property
-    def names(self) -> frozenset[str]:
-        """The names of the statements."""
-        return frozenset(statement.name for statement in self.statements)

@@ -52,7 +52,12 @@ def comparison(sign: str, left: SqlValue, right: SqlValue, facts: Facts) -> SqlV
     first, second = left.value, right.value
     if left.kind is Type.BOOL and sign not in ("=", "<>"):
         first, second = z3.If(first, 1, 0), z3.If(second, 1, 0)
-    return truth(_COMPARISONS[sign](first, second), null)
+    compared = _COMPARISONS[sign](first, second)
+    return truth(z3.simplify(compared) if _is_number(first) and _is_number(second) else compared, null)
+
+
+def _is_number(term: Term) -> bool:
+    return bool(z3.is_int_value(term) or z3.is_rational_value(term))
 
 
 def _beside(value: SqlValue, other: SqlValue, facts: Facts) -> SqlValue:

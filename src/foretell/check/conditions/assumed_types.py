@@ -29,6 +29,8 @@ _OPEN = (Type.UNKNOWN, Type.NULL)
 
 def with_assumed_types(statement: AnyStatement) -> AnyStatement:
     """The statement with a type for each attribute that it names, and for time."""
+    if not _is_open(statement):
+        return statement
     kinds = assumed_kinds(statement)
     attributes = {**statement.attributes}
     for form, name in kinds:
@@ -38,8 +40,19 @@ def with_assumed_types(statement: AnyStatement) -> AnyStatement:
     return replace(statement, attributes=attributes, time=time)
 
 
+def _is_open(statement: CheckedStatement) -> bool:
+    """Whether the type of time, or of an attribute that the statement names, is not known."""
+    known = statement.attributes
+    if statement.time in _OPEN or any(kind in _OPEN for kind in known.values()):
+        return True
+    nodes = (node for expression in expressions_of(statement) for node in expression.walk())
+    return any(isinstance(node, tree.Attribute) and node.name not in known for node in nodes)
+
+
 def parameter_types(statement: CheckedStatement) -> Mapping[str, Type]:
     """The types of the columns of the FOR EACH table, as the statement uses them."""
+    if getattr(statement.tree, "table", None) is None:
+        return {}
     kinds = assumed_kinds(statement)
     return {name: kind for (form, name), kind in kinds.items() if form == "parameter"}
 

@@ -1,7 +1,8 @@
 """Sets of values that an attribute may have where conditions compare it with constants: no solver is needed for those.
 
-Most conditions are of this kind, and a file may have ten thousand statements. What is not exactly known here (order of
-texts, FLOATs that are very close) is left to the solver: the answer is None.
+Most conditions are of this kind, and a file may have ten thousand statements. A set may leave out values, as that of
+LIKE does, so only that there is a value is certain. That there is none, and what is not exactly known here (the order
+of texts, FLOATs that are very close) is left to the solver.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from foretell.records import record
 #: Values of one type: numbers, or texts, or truths.
 Plain = bool | int | float | str
 
+_OPPOSITES = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 #: Numbers further apart than this, as a part of their size, have many FLOATs between them.
 _APART = 1e-9
 #: Integers of this size are FLOATs.
@@ -113,7 +115,33 @@ def plain_domain(condition: tree.Expression, kinds: Mapping[str, Type]) -> tuple
             return _typed(str(name), Domain(low=low, high=high, nullable=False), (low, high), kinds)
         case tree.In(value=tree.Attribute(event=tree.This(), name=name), options=options, negated=negated):
             return _among(str(name), options, kinds, negated=negated)
+        case tree.Like(
+            value=tree.Attribute(event=tree.This(), name=name), pattern=tree.Literal(value=str(text)), negated=False
+        ):
+            return _text(str(name), text.replace("%", "").replace("_", "x"), kinds)
+        case tree.Call(
+            function="starts_with" | "ends_with" | "contains",
+            arguments=(tree.Attribute(event=tree.This(), name=name), tree.Literal(value=str(text))),
+        ):
+            return _text(str(name), text, kinds)
     return None
+
+
+def _text(name: str, text: str, kinds: Mapping[str, Type]) -> tuple[str, Domain] | None:
+    """One of the texts that meet a condition."""
+    return _typed(name, Domain(only=frozenset({text}), nullable=False), (text,), kinds)
+
+
+def opposite_domain(condition: tree.Expression, kinds: Mapping[str, Type]) -> Domain | None:
+    """The values, other than NULL, for which a plain condition does not hold; None where that is not one domain."""
+    match condition:
+        case tree.Binary(operator=sign) if sign in _OPPOSITES:
+            found = plain_domain(tree.Binary(_OPPOSITES[sign], condition.left, condition.right), kinds)
+        case tree.In(negated=negated):
+            found = plain_domain(tree.In(condition.value, condition.options, not negated), kinds)
+        case _:
+            return None
+    return None if found is None else found[1]
 
 
 def _among(

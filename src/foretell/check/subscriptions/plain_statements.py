@@ -1,18 +1,22 @@
-"""Plain statements: their steps compare attributes with constants and variables, and nothing else.
+"""Plain statements: their steps compare attributes with constants and variables, and times with each other.
 
 Whether such a statement matches follows from the sets of values alone. Each step needs an event with values in its
-sets; steps that share a variable, and all steps for a PER attribute, need a value that is in the sets of all of them.
-Then every path of the pattern is a match, with all events at one time: negations and `,` see no other event.
+sets; steps that share a variable, and all steps for a PER attribute, need a value that is in the sets of all of them;
+conditions on time have to hold where all events are at one time. Then every path of the pattern is a match: negations
+and `,` see no other event.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from foretell.check.conditions.domains import Domain, plain_domain
+from foretell.events.event import Event, base_key
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedProgram, CheckedStep, CheckedSubscription
+from foretell.reference.expressions import Frame, holds
 
 Domains = dict[str, Domain]
 
@@ -21,7 +25,8 @@ def plain_live_steps(statement: CheckedSubscription, program: CheckedProgram) ->
     """The steps that a match binds, where the statement is plain and all of them are; else none."""
     if not _has_plain_clauses(statement) or not _has_plain_sources(statement, program):
         return frozenset()
-    found = {name: plain_domains(statement.steps[name], statement.attributes) for name in statement.positive}
+    rest = {name: _without_times(statement.steps[name], statement) for name in statement.positive}
+    found = {name: plain_domains(step, statement.attributes) for name, step in rest.items()}
     domains = {name: own for name, own in found.items() if own is not None}
     if len(domains) < len(found) or not all(map(_has_plain_binders, statement.steps.values())):
         return frozenset()
@@ -30,6 +35,29 @@ def plain_live_steps(statement: CheckedSubscription, program: CheckedProgram) ->
     if possible and all(_has_values(domain, kind, valued=v) for domain, kind, v in _shared(statement, domains)):
         return frozenset(statement.positive)
     return frozenset()
+
+
+def _without_times(step: CheckedStep, statement: CheckedSubscription) -> CheckedStep:
+    """The step without conditions that hold where all events are at one time."""
+    if statement.simultaneous or not any(
+        isinstance(node, tree.TimeOf | tree.Elapsed) for c in step.conditions for node in c.walk()
+    ):
+        return step
+    certain = not any(isinstance(n, tree.Alternation) or _is_optional(n) for n in statement.pattern.walk())
+    event = Event("", {}, 0, 0, base_key(0, None, 0, 0))
+    frame = Frame(statement.attributes, statement.time, this=event, first=event, last=event, seen=lambda _: [event])
+    rest = tuple(c for c in step.conditions if not (certain and _is_about_time(c) and holds(c, frame)))
+    return replace(step, conditions=rest)
+
+
+def _is_optional(node: tree.Node) -> bool:
+    return isinstance(node, tree.Repeat) and node.low == 0
+
+
+def _is_about_time(condition: tree.Expression) -> bool:
+    """Whether a condition names the times of events alone, and not that of the event before."""
+    others = tree.Attribute, tree.Previous, tree.Aggregate, tree.Variable, tree.Parameter, tree.StreamOf, tree.Moment
+    return not any(isinstance(node, others) for node in condition.walk())
 
 
 def plain_domains(step: CheckedStep, kinds: Mapping[str, Type]) -> Domains | None:
@@ -58,6 +86,8 @@ def _has_values(domain: Domain, kind: Type | None, *, valued: bool = False) -> b
 
 def _has_plain_clauses(statement: CheckedSubscription) -> bool:
     nodes = tree.FirstWhere | tree.Numbered
+    if statement.time in (Type.UNKNOWN, Type.NULL):
+        return False
     timed = statement.simultaneous and statement.within is not None
     special = any(isinstance(node, nodes) for node in statement.pattern.walk())
     return statement.tree.having is None and not timed and not special

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import reduce
 
 from foretell.check.answer import Truth
+from foretell.check.conditions.own_references import with_bare_references
 from foretell.check.conditions.solver import ConditionSolver, is_about_one_event
 from foretell.check.deadline import Deadline
 from foretell.check.finding import Finding
@@ -28,7 +29,7 @@ def trivial_finding(
     steps = [statement.steps[name] for name in names]
     if len(names) < len(branches) or statement.tree.having is not None or any(step.binders for step in steps):
         return None
-    conditions = [condition for step in steps for condition in step.conditions]
+    conditions = [c for step in steps for c in with_bare_references(step.conditions, step.name)]
     if not all(step.conditions for step in steps) or not all(map(is_about_one_event, conditions)):
         return None
     if not any(map(_may_be_true_of_nulls, conditions)):
@@ -60,4 +61,5 @@ def _outside_of_comparisons(condition: tree.Expression) -> Iterator[tree.Node]:
 
 
 def _conjunction(step: CheckedStep) -> tree.Expression:
-    return reduce(lambda left, right: tree.Binary("AND", left, right), step.conditions)
+    own = with_bare_references(step.conditions, step.name)
+    return reduce(lambda left, right: tree.Binary("AND", left, right), own)
