@@ -101,9 +101,9 @@ def compare(seed: int, statements: int, lanes: int, length: int) -> Counter[Trut
 
 
 def test_random_statements() -> None:
-    truths = compare(1, 40, 60, 6)
-    assert truths[Truth.YES] > 60
-    assert truths[Truth.NO] > 400
+    truths = compare(1, 20, 60, 6)
+    assert truths[Truth.YES] > 20
+    assert truths[Truth.NO] > 100
 
 
 @pytest.mark.soak

@@ -49,15 +49,15 @@ def shortest_difference(places: frozenset[tuple[int, int]]) -> int:
 
 def test_small_patterns() -> None:
     random = Random(20)
-    samples = [*small_samples(0), *small_samples(1), *random.sample(list(small_samples(2)), 30)]
+    samples = [*small_samples(0), *small_samples(1), *random.sample(list(small_samples(2)), 24)]
     truths = compare(samples, 4)
     assert truths[Truth.UNKNOWN] == 0
-    assert truths[Truth.YES] > 300
+    assert truths[Truth.YES] > 200
     assert truths[Truth.NO] > 1_000
 
 
 def test_selections() -> None:
-    truths = compare([*small_samples(1), *selection_samples()], 4)
+    truths = compare([*[*small_samples(1)][::3], *selection_samples()], 4)
     assert truths[Truth.UNKNOWN] < truths[Truth.YES]
 
 

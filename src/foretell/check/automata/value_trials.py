@@ -18,7 +18,7 @@ from foretell.language import tree
 from foretell.language.checked import CheckedProgram, CheckedSubscription
 
 #: The streams that are tried, and their least and greatest number of events.
-_TRIALS = 150
+_TRIALS = 60
 _LENGTHS = (1, 6)
 
 _VALUES: dict[Type, tuple[Scalar, ...]] = {
