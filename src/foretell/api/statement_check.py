@@ -11,6 +11,7 @@ from foretell.arguments.input_settings import InputSettings, as_input_settings
 from foretell.arguments.statements import SubscriptionsLike, as_subscriptions
 from foretell.arguments.streams import observed_schema, read_inputs, read_tables
 from foretell.arguments.validation import as_mapping, as_tables, bad_argument
+from foretell.check.assumed_schemas import with_assumed_schemas
 from foretell.check.comparison import Comparison, compare, compared_program
 from foretell.check.costs.figures import StatementFigures
 from foretell.check.deadline import Deadline
@@ -68,13 +69,14 @@ def check(
     parameters = {name: table.types for name, table in rows.items()}
     batches = _sample(program, inputs, as_input_settings(time, read))
     checked = _checked(program, batches, parameters)
+    closed = with_assumed_schemas(program.program, checked, parameters)
     settings = CheckSettings(statement_seconds, costs or inputs is not None, parameters)
-    found = check_program(program, checked, deadline, settings)
+    found = check_program(program, closed, deadline, settings)
     comparisons: tuple[Comparison, ...] = ()
-    other_checked = None
+    other_closed = None
     if other is not None:
-        other_checked = _checked(other, batches, parameters)
-        sides = compared_program(checked, program.file), compared_program(other_checked, other.file)
+        other_closed = with_assumed_schemas(other.program, _checked(other, batches, parameters), parameters)
+        sides = compared_program(closed, program.file), compared_program(other_closed, other.file)
         comparisons = tuple(compare(*sides, deadline, statement_seconds))
     return CheckReport(
         statements=program.statements,
@@ -88,8 +90,8 @@ def check(
         figures=_figures(checked, batches, rows, deadline, statement_seconds),
         text=program.text,
         file=program.file,
-        program=checked,
-        against=other_checked,
+        program=closed.program,
+        against=None if other_closed is None else other_closed.program,
     )
 
 

@@ -8,6 +8,7 @@ from enum import Enum
 from functools import cached_property
 
 from foretell.check.answer import Answer, Truth
+from foretell.check.assumed_schemas import ClosedProgram
 from foretell.check.deadline import Deadline
 from foretell.check.tree_keys import statement_key, tree_key
 from foretell.check.witness import Witness
@@ -62,19 +63,21 @@ class Comparison:
 
 @record
 class ComparedProgram:
-    """A program with the file that it comes from."""
+    """A program with the file that it comes from; the types of its `untyped` statements are not known."""
 
     program: CheckedProgram
     file: str
     lets: Mapping[str, Hashable]
+    untyped: frozenset[str] = frozenset()
 
     @cached_property
     def by_name(self) -> Mapping[str, CheckedStatement]:
         return {statement.name: statement for statement in self.program.statements}
 
 
-def compared_program(program: CheckedProgram, file: str) -> ComparedProgram:
-    return ComparedProgram(program, file, {name: tree_key(d, {}) for name, d in program.derived.items()})
+def compared_program(closed: ClosedProgram, file: str) -> ComparedProgram:
+    lets = {name: tree_key(derived, {}) for name, derived in closed.program.derived.items()}
+    return ComparedProgram(closed.program, file, lets, closed.untyped)
 
 
 def compare(left: ComparedProgram, right: ComparedProgram, deadline: Deadline, seconds: float) -> Iterator[Comparison]:
@@ -101,6 +104,8 @@ def _compared(
         return Comparison(ours.name, theirs.name, Relation.EQUIVALENT, "their texts say the same")
     if deadline.is_over:
         return Comparison(ours.name, theirs.name, Relation.UNKNOWN, "the time is over")
+    if ours.name in left.untyped or theirs.name in right.untyped:
+        return Comparison(ours.name, theirs.name, Relation.UNKNOWN, "the types of what they read are not known")
     from foretell.check.automata.containment import contained  # loads Z3
 
     forward = contained(ours, theirs, left.program, right.program, deadline)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from foretell.check.assumed_schemas import ClosedProgram
 from foretell.check.codes import is_note
 from foretell.check.costs.statement_costs import cost_findings
 from foretell.check.deadline import Deadline
@@ -14,6 +15,7 @@ from foretell.check.suppressions import AllowedCode, allowances_of
 from foretell.events.types import Type
 from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedStatement
 from foretell.language.subscriptions import Subscriptions
+from foretell.language.tree import place_of
 from foretell.records import record
 
 
@@ -40,9 +42,10 @@ class ProgramFindings:
 
 
 def check_program(
-    subscriptions: Subscriptions, checked: CheckedProgram, deadline: Deadline, settings: CheckSettings
+    subscriptions: Subscriptions, closed: ClosedProgram, deadline: Deadline, settings: CheckSettings
 ) -> ProgramFindings:
     """The findings of all checks, without those that the text allows."""
+    checked = closed.program
     found = [*unused_streams(subscriptions.program), *duplicate_statements(checked)]
     unasked: list[str] = []
     known = KnownMatches()
@@ -52,12 +55,22 @@ def check_program(
         found += costs
         if settings.costs and not costs:
             found += _notes(statement, checked, settings)
-        if deadline.is_over:
+        if statement.name in closed.untyped:
+            found.append(_untyped(statement, closed.reason))
+        elif deadline.is_over:
             unasked.append(statement.name)
         else:
             found += _findings_by_meaning(statement, checked, deadline.part(settings.statement_seconds), known)
-    found += equivalent_statements(checked, deadline)
+    if not closed.untyped:
+        found += equivalent_statements(checked, deadline)
     return _allowed(subscriptions, found, tuple(unasked), settings)
+
+
+def _untyped(statement: CheckedStatement, reason: str) -> Finding:
+    name = statement.name
+    message = f"cannot tell whether '{name}' makes sense, as the types of what it reads are not known: {reason}"
+    hint = "declare its streams with STREAM, or give events with --input"
+    return Finding("not-decided", name, message, place_of(statement.tree.name), hint, certain=False)
 
 
 def _findings_by_meaning(

@@ -78,6 +78,7 @@ def _assumed_kinds(statement: CheckedStatement) -> dict[Subject, Type]:
     if statement.time not in _OPEN:
         kinds[_TIME] = statement.time
     groups = [group for expression in expressions_of(statement) for group in _groups(expression)]
+    groups += [[condition, tree.Literal(True)] for condition in _conditions_of(statement)]
     if isinstance(statement, CheckedSubscription):
         kinds |= {("variable", n): kind for n, kind in statement.variables.items() if kind not in _OPEN}
         groups += [[tree.Variable(v), e] for step in statement.steps.values() for v, e in step.binders]
@@ -95,6 +96,12 @@ def _assumed_kinds(statement: CheckedStatement) -> dict[Subject, Type]:
 
 def expressions_of(statement: CheckedStatement) -> Iterator[tree.Expression]:
     """All expressions of a statement."""
+    yield from _conditions_of(statement)
+    if isinstance(statement, CheckedSubscription):
+        yield from (returned.expression for returned in statement.tree.returns)
+
+
+def _conditions_of(statement: CheckedStatement) -> Iterator[tree.Expression]:
     nodes = [statement.tree.pattern] if isinstance(statement, CheckedSubscription) else []
     for definition in statement.tree.definitions:
         yield definition.condition
@@ -103,7 +110,6 @@ def expressions_of(statement: CheckedStatement) -> Iterator[tree.Expression]:
             yield from step.shape.conditions
         yield from (n.condition for root in nodes for n in root.walk() if isinstance(n, tree.FirstWhere))
         yield from () if statement.tree.having is None else (statement.tree.having,)
-        yield from (returned.expression for returned in statement.tree.returns)
 
 
 def _unify(groups: list[list[tree.Expression]], kinds: dict[Subject, Type]) -> None:
@@ -124,7 +130,6 @@ def _unify(groups: list[list[tree.Expression]], kinds: dict[Subject, Type]) -> N
 
 def _groups(expression: tree.Expression) -> Iterator[list[tree.Expression]]:
     """Expressions that have one type."""
-    yield [expression, tree.Literal(True)]
     for node in expression.walk():
         match node:
             case tree.Binary(operator="AND" | "OR", left=left, right=right):
