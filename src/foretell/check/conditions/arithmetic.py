@@ -52,7 +52,12 @@ def comparison(sign: str, left: SqlValue, right: SqlValue, facts: Facts) -> SqlV
     first, second = left.value, right.value
     if left.kind is Type.BOOL and sign not in ("=", "<>"):
         first, second = z3.If(first, 1, 0), z3.If(second, 1, 0)
-    return truth(_COMPARISONS[sign](first, second), null)
+    compared = _COMPARISONS[sign](first, second)
+    return truth(z3.simplify(compared) if _is_number(first) and _is_number(second) else compared, null)
+
+
+def _is_number(term: Term) -> bool:
+    return bool(z3.is_int_value(term) or z3.is_rational_value(term))
 
 
 def _beside(value: SqlValue, other: SqlValue, facts: Facts) -> SqlValue:
@@ -101,6 +106,18 @@ def fitting(kind: Type, value: Term, null: Formula) -> SqlValue:
     if z3.is_int_value(value) and low <= value.as_long() <= high:
         return SqlValue(kind, value, null)
     return SqlValue(kind, value, either(null, value < low, value > high))
+
+
+_TIMED = (Type.TIMESTAMP, Type.DURATION)
+
+
+def calculates(sign: str, left: Type, right: Type) -> bool:
+    """Whether the types of two operands fit; those that are assumed may not."""
+    if Type.NULL in (left, right) or (left.numeric and right.numeric):
+        return True
+    if sign in "+-":
+        return left in _TIMED and right in _TIMED
+    return Type.DURATION in (left, right) and all(kind.numeric or kind is Type.DURATION for kind in (left, right))
 
 
 def arithmetic(sign: str, left: SqlValue, right: SqlValue, facts: Facts) -> SqlValue:
@@ -185,6 +202,8 @@ def opposite(operand: SqlValue, facts: Facts) -> SqlValue:
     """`-x`, which is `x * -1`."""
     if operand.kind is Type.NULL:
         return NULL
+    if operand.kind in (Type.BOOL, Type.STRING):
+        return SqlValue(Type.FLOAT, facts.fresh(Type.FLOAT, z3.RealSort()), facts.fresh_flag())
     if operand.kind is Type.FLOAT:
         infinite = size(operand.value) > _MOST_FLOAT
         return SqlValue(Type.FLOAT, -operand.value, either(operand.null, infinite))

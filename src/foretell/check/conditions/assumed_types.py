@@ -28,17 +28,30 @@ _OPEN = (Type.UNKNOWN, Type.NULL)
 
 def with_assumed_types(statement: AnyStatement) -> AnyStatement:
     """The statement with a type for each attribute that it names, and for time."""
+    if not _is_open(statement):
+        return statement
     kinds = assumed_kinds(statement)
     attributes = {**statement.attributes}
     for form, name in kinds:
         if form == "attribute" and attributes.get(name, Type.UNKNOWN) in _OPEN:
             attributes[name] = kinds[form, name]
-    time = kinds.get(_TIME, Type.INT) if statement.time in _OPEN else statement.time
+    time = kinds[_TIME] if statement.time in _OPEN else statement.time
     return replace(statement, attributes=attributes, time=time)
+
+
+def _is_open(statement: CheckedStatement) -> bool:
+    """Whether the type of time, or of an attribute that the statement names, is not known."""
+    known = statement.attributes
+    if statement.time in _OPEN or any(kind in _OPEN for kind in known.values()):
+        return True
+    nodes = (node for expression in expressions_of(statement) for node in expression.walk())
+    return any(isinstance(node, tree.Attribute) and node.name not in known for node in nodes)
 
 
 def parameter_types(statement: CheckedStatement) -> Mapping[str, Type]:
     """The types of the columns of the FOR EACH table, as the statement uses them."""
+    if getattr(statement.tree, "table", None) is None:
+        return {}
     kinds = assumed_kinds(statement)
     return {name: kind for (form, name), kind in kinds.items() if form == "parameter"}
 
@@ -61,7 +74,8 @@ def assumed_kinds(statement: CheckedStatement) -> dict[Subject, Type]:
         for node in expression.walk():
             for subject in _subjects(node):
                 kinds.setdefault(subject, Type.FLOAT)
-    kinds.setdefault(_TIME, Type.INT)
+    if kinds.get(_TIME) not in (Type.INT, Type.FLOAT, Type.TIMESTAMP):
+        kinds[_TIME] = Type.INT
     return kinds
 
 

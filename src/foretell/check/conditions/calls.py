@@ -35,6 +35,30 @@ _FIELD_RANGES = {
 }
 
 
+_BOOLEAN = (*TEXT_TESTS, "regexp_like")
+_TEXTS = (*CASE_FUNCTIONS, "substr")
+
+
+def accepts(function: str, values: Sequence[SqlValue]) -> bool:
+    """Whether arguments have the types that a function takes; those that are assumed may not."""
+    first, kinds = values[0].kind, {value.kind for value in values} - {Type.NULL}
+    if not kinds:
+        return True
+    if function == "substr":
+        return first is Type.STRING and all(value.kind is Type.INT for value in values[1:])
+    if function in CALENDAR_FIELDS:
+        return first is Type.TIMESTAMP
+    if function in (*_BOOLEAN, *_TEXTS, "length"):
+        return kinds == {Type.STRING}
+    return all(kind.numeric for kind in kinds) or (function == "abs" and kinds == {Type.DURATION})
+
+
+def result_type(function: str) -> Type:
+    if function in _BOOLEAN:
+        return Type.BOOL
+    return Type.STRING if function in _TEXTS else Type.INT if function in ("length", *CALENDAR_FIELDS) else Type.FLOAT
+
+
 def call_value(function: str, values: Sequence[SqlValue], constant: object, texts: TextTheory) -> SqlValue:
     """The value of a call. `constant` is its second argument where that is a literal."""
     if any(value.kind is Type.NULL for value in values):

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import z3
 
-from foretell.check.conditions.arithmetic import arithmetic, as_float, comparison, opposite, rounded
-from foretell.check.conditions.calls import call_value
+from foretell.check.conditions.arithmetic import arithmetic, as_float, calculates, comparison, opposite, rounded
+from foretell.check.conditions.calls import accepts, call_value, result_type
 from foretell.check.conditions.event_model import EventModel, SymbolicEvent
 from foretell.check.conditions.facts import Facts, real, sort_of
 from foretell.check.conditions.frames import SymbolicFrame
@@ -84,11 +84,13 @@ class Encoder:
             case tree.Case():
                 return self._case(expression, frame)
             case tree.Call(function=function, arguments=arguments):
-                constant = next((a.value for a in arguments[1:] if isinstance(a, tree.Literal)), None)
                 values = [self.value(argument, frame) for argument in arguments]
                 if function == "coalesce":
                     return self._chosen(values)
-                return call_value(function, values, constant, self.texts)
+                constant = next((a.value for a in arguments[1:] if isinstance(a, tree.Literal)), None)
+                if accepts(function, values):
+                    return call_value(function, values, constant, self.texts)
+                return self.unknown(result_type(function))
         tested = self._test(expression, frame)
         return negation_of(tested) if getattr(expression, "negated", False) else tested
 
@@ -209,7 +211,7 @@ class Encoder:
         left, right = self.value(binary.left, frame), self.value(binary.right, frame)
         if binary.operator in _COMPARISONS:
             return self._compare(binary.operator, left, right)
-        if Type.STRING in (left.kind, right.kind) or Type.BOOL in (left.kind, right.kind):
+        if not calculates(binary.operator, left.kind, right.kind):
             return self.unknown(Type.FLOAT)
         return arithmetic(binary.operator, left, right, self.facts)
 
@@ -291,7 +293,11 @@ class Encoder:
         total = SqlValue(total.kind, total.value, either(total.null, broken))
         if function == "sum":
             return total
+        if not total.kind.numeric:
+            return self.unknown(Type.FLOAT)
+        whole = as_float(total, self.facts)
         count = z3.Sum([z3.If(found.null, 0, 1) for found in values])
-        if total.kind is Type.INT or total.kind is Type.FLOAT:
-            return arithmetic("/", total, SqlValue(Type.INT, count, FALSE), self.facts)
-        return self.unknown(Type.FLOAT)
+        exact = whole.value
+        for number in range(2, len(values) + 1):
+            exact = z3.If(count == number, whole.value / number, exact)
+        return rounded(exact, whole.null, (), self.facts)

@@ -8,15 +8,13 @@ from dataclasses import field
 import z3
 
 from foretell.check.conditions.arithmetic import FIRST_MOMENT, LAST_MOMENT, size
-from foretell.check.conditions.facts import LEAST_INT, MOST_FLOAT, MOST_INT, Facts, real, sort_of
+from foretell.check.conditions.facts import LEAST_INT, MOST_INT, Facts, sort_of
 from foretell.check.conditions.values import SqlValue, Term
 from foretell.events.types import LAST_TIME, Type
 from foretell.language import tree
 from foretell.language.checked import CheckedProgram, CheckedStatement
 from foretell.records import record
 
-#: The number that a simple witness does not exceed.
-SMALL = 1_000_000
 #: The latest FLOAT time: beyond it a FLOAT does not have quarters. (Microseconds since 1970 reach it in the year 2041.)
 MOST_TIME = 2**51
 
@@ -58,9 +56,8 @@ def _source(name: str, program: CheckedProgram) -> SourceModel:
     if schema is None:
         return SourceModel(name)
     lets = {str(item.name): item.expression for item in program.derived.get(name, ())}
-    derived = any(statement.name == name for statement in program.statements)
     attributes = None if schema.open else frozenset(map(str, schema.attributes))
-    return SourceModel(name, attributes, schema.time, lets, derived)
+    return SourceModel(name, attributes, schema.time, lets, is_derived=schema.time is None and not schema.open)
 
 
 class SymbolicEvent:
@@ -78,14 +75,17 @@ class SymbolicEvent:
         self.free = free
         self.attributes: dict[str, SqlValue] = {}
         self.lane = lane if lane is not None else {}
-        self.stream = z3.Int(f"{name} stream")
+        self.stream = z3.IntVal(0)
         self.end = z3.Const(f"{name} end", sort_of(model.time, z3.RealSort()))
         self.start = self.end
-        facts.certain += [self.stream >= 0, self.stream < len(model.sources), *_time_range(self.end, model.time)]
+        facts.certain += _time_range(self.end, model.time)
+        if len(model.sources) > 1:
+            self.stream = z3.Int(f"{name} stream")
+            facts.certain += [self.stream >= 0, self.stream < len(model.sources)]
         if any(source.is_derived for source in model.sources):
             self.start = z3.Const(f"{name} start", self.end.sort())
             facts.certain += [self.start <= self.end, *_time_range(self.start, model.time)]
-        _prefer_plain(self.end, model.time, facts)
+        facts.numbers.append((self.end, model.time))
 
     def symbol(self, attribute: str, sort: z3.SortRef, facts: Facts) -> SqlValue:
         """The value of an attribute of the input, of any stream."""
@@ -96,7 +96,7 @@ class SymbolicEvent:
             value = z3.Const(f"{prefix}.{attribute}", sort)
             known[attribute] = SqlValue(kind, value, z3.Bool(f"{prefix}.{attribute} is null"))
             facts.certain += _range(value, kind)
-            _prefer_plain(value, kind, facts)
+            facts.numbers.append((value, kind))
         return known[attribute]
 
 
@@ -107,18 +107,6 @@ def _range(value: Term, kind: Type) -> list[z3.BoolRef]:
         case Type.TIMESTAMP:
             return [value >= FIRST_MOMENT, value <= LAST_MOMENT]
     return []
-
-
-def _prefer_plain(value: Term, kind: Type, facts: Facts) -> None:
-    """A number that is finite, and so short that it is a FLOAT; better still a small whole one."""
-    if kind is Type.INT:
-        facts.simplifications.append(size(value) <= SMALL)
-    if kind is not Type.FLOAT:
-        return
-    facts.hints.append(size(value) <= real(MOST_FLOAT))
-    whole = z3.Int(f"{value} whole")
-    facts.preferences += [value * 64 == z3.ToReal(whole), whole <= 2**50, whole >= -(2**50)]
-    facts.simplifications += [value == z3.ToReal(z3.ToInt(value)), size(value) <= SMALL]
 
 
 def _time_range(time: Term, kind: Type) -> list[z3.BoolRef]:

@@ -11,21 +11,23 @@ from foretell.events.types import Type
 
 #: The largest FLOAT; a FLOAT beyond it is infinite.
 MOST_FLOAT = Fraction(2**1024 - 2**970)
+#: The number that a simple witness does not exceed.
+SMALL = 1_000_000
 LEAST_INT, MOST_INT = -(2**63), 2**63 - 1
 
 
 class Facts:
     """`certain` hold of every event. `hints` do not: they make roundings exact and functions simple, so that the
-    reference evaluator is likely to confirm a model that meets them; `preferences` make its numbers short, and
-    `simplifications` small and whole.
+    reference evaluator is likely to confirm a model that meets them. `orderings` put events at different times.
     `notes` name what the formulas only approximate.
     """
 
     def __init__(self) -> None:
         self.certain: list[Formula] = []
         self.hints: list[Formula] = []
-        self.preferences: list[Formula] = []
-        self.simplifications: list[Formula] = []
+        self.orderings: list[Formula] = []
+        #: The numbers of events, with their types.
+        self.numbers: list[tuple[Term, Type]] = []
         self.notes: dict[str, None] = {}
         self._count = 0
 
@@ -38,8 +40,36 @@ class Facts:
         self._count += 1
         return z3.Bool(f"#{self._count}")
 
+    def finite(self) -> list[Formula]:
+        """Hints, and no FLOAT is infinite."""
+        floats = [value for value, kind in self.numbers if kind is Type.FLOAT]
+        return [*self.hints, *(_within(value, real(MOST_FLOAT)) for value in floats)]
+
+    def short(self) -> list[Formula]:
+        """Hints, and each FLOAT has so few digits that it is exact."""
+        wishes = [*self.hints, *self.orderings]
+        for value, kind in self.numbers:
+            if kind is Type.FLOAT:
+                whole = z3.Int(f"{value} whole")
+                wishes += [value * 64 == z3.ToReal(whole), _within(whole, 2**50)]
+        return wishes
+
+    def small(self) -> list[Formula]:
+        """Hints, and numbers are whole and small: for events that somebody reads."""
+        wishes = [*self.hints, *self.orderings]
+        for value, kind in self.numbers:
+            if kind is Type.FLOAT:
+                wishes.append(value == z3.ToReal(z3.ToInt(value)))
+            if kind in (Type.INT, Type.FLOAT):
+                wishes.append(_within(value, SMALL))
+        return wishes
+
     def approximate(self, subject: str) -> None:
         self.notes.setdefault(subject)
+
+
+def _within(value: Term, most: object) -> Formula:
+    return z3.And(value <= most, -value <= most)
 
 
 def sort_of(kind: Type, texts: z3.SortRef) -> z3.SortRef:

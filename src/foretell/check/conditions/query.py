@@ -49,25 +49,27 @@ class Query:
         self.facts = Facts()
         self.texts: TextTheory = theory(literals, self.facts)
         self.encoder = Encoder(model, self.texts, self.facts)
-        self.core: tuple[object, ...] = ()
+        self.core: tuple[int, ...] = ()
         self.refuted = False
 
     def outcome(self, parts: Sequence[Labelled], deadline: Deadline) -> Outcome:
         """Whether the formulas allow an event at all; that there is one only the reference evaluator can tell."""
         return self._solve(parts, [], deadline)[0]
 
-    def models(self, parts: Sequence[Labelled], deadline: Deadline) -> Iterator[z3.ModelRef]:
+    def models(self, parts: Sequence[Labelled], deadline: Deadline, *, simple: bool) -> Iterator[z3.ModelRef]:
         """Models, the likeliest to be confirmed first; none where the formulas are unsatisfiable or z3 gives up.
-        `refuted` says whether they are unsatisfiable."""
-        hints = self.facts.hints
-        _, simple = self._solve(parts, [*hints, *self.facts.simplifications], deadline.part(SIMPLE_SECONDS))
-        if simple is not None:
-            yield simple
+
+        With `simple` the first has small numbers. `refuted` says whether the formulas are unsatisfiable.
+        """
+        first = self.facts.small() if simple else self.facts.finite()
+        _, likely = self._solve(parts, first, deadline.part(SIMPLE_SECONDS))
+        if likely is not None:
+            yield likely
         outcome, general = self._solve(parts, [], deadline)
         self.refuted = outcome is Outcome.UNSATISFIABLE
         if self.refuted:
             return
-        for wishes in ([*hints, *self.facts.preferences], hints):
+        for wishes in (self.facts.short(), self.facts.finite(), self.facts.small()):
             _, model = self._solve(parts, wishes, deadline)
             if model is not None:
                 yield model
@@ -88,6 +90,10 @@ class Query:
     def _solve(
         self, parts: Sequence[Labelled], wishes: Sequence[Formula], deadline: Deadline
     ) -> tuple[Outcome, z3.ModelRef | None]:
+        never = [number for number, part in enumerate(parts) if z3.is_false(part.formula)]
+        if never:
+            self.core = (never[0],)
+            return Outcome.UNSATISFIABLE, None
         if deadline.is_over:
             return Outcome.UNKNOWN, None
         solver = z3.Solver() if isinstance(self.texts, SequenceTexts) else z3.SimpleSolver()

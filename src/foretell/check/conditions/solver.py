@@ -111,7 +111,7 @@ class ConditionSolver:
             if query.outcome(parts, deadline) is Outcome.UNSATISFIABLE:
                 return EventAnswer(Truth.NO)
             return EventAnswer(Truth.UNKNOWN, "the conditions name other events")
-        for model in query.models(parts, deadline):
+        for model in query.models(parts, deadline, simple=True):
             values = ModelValues(model, query.texts, values_of([frames.this]))
             event = values.event(frames.this)
             if self._confirms(event, holding, failing):

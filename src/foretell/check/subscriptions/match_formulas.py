@@ -67,13 +67,12 @@ class MatchFormulas:
         facts = self.query.facts
         for earlier, later in pairwise(events):
             facts.certain.append(earlier.end <= later.end)
-            facts.preferences.append(earlier.end < later.end)
-            facts.simplifications.append(earlier.end < later.end)
-            facts.hints.append(z3.Or(earlier.end < later.end, earlier.stream <= later.stream))
+            facts.orderings.append(earlier.end < later.end)
+            if len(self.query.encoder.model.sources) > 1:
+                facts.hints.append(z3.Or(earlier.end < later.end, earlier.stream <= later.stream))
         if events:
             earliest = SIMPLE_MOMENT if self.statement.time is Type.TIMESTAMP else 0
-            facts.preferences.append(events[0].end >= earliest)
-            facts.simplifications.append(events[0].end >= earliest)
+            facts.orderings.append(events[0].end >= earliest)
 
     def _parts(self) -> Iterator[Labelled]:
         yield from self._variables()

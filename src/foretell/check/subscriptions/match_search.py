@@ -52,21 +52,21 @@ class MatchSearch:
         self._kinds = parameter_types(statement)
         self._paths = PathSearch()
 
-    def match(self, deadline: Deadline, step: str | None = None) -> FoundMatch:
-        """A match, one that binds a step if it is named."""
+    def match(self, deadline: Deadline, step: str | None = None, *, simple: bool = False) -> FoundMatch:
+        """A match, one that binds a step if it is named; with `simple` one that is easy to read."""
         pattern = self.statement.pattern if step is None else binding(self.statement.pattern, step)
         shortest = self._shortest(pattern, step)
-        found, reason = self._first_match(islice(shortest, FIRST_PATHS), step, deadline)
+        found, reason = self._first_match(islice(shortest, FIRST_PATHS), step, deadline, simple=simple)
         if found is None:
             impossible = self._impossible(pattern, step, deadline, reason)
             if impossible.answer.truth is Truth.NO:
                 return impossible
-            found, reason = self._first_match(shortest, step, deadline)
+            found, reason = self._first_match(shortest, step, deadline, simple=simple)
             return found or FoundMatch(Answer(Truth.UNKNOWN, reason or impossible.answer.reason))
         return found
 
     def _first_match(
-        self, paths: Iterator[PatternPath], step: str | None, deadline: Deadline
+        self, paths: Iterator[PatternPath], step: str | None, deadline: Deadline, *, simple: bool
     ) -> tuple[FoundMatch | None, str]:
         """The first match that is confirmed, or why there may be others."""
         reason = ""
@@ -74,7 +74,7 @@ class MatchSearch:
             if deadline.is_over:
                 return None, "time is over"
             formulas = MatchFormulas(self.statement, self.model, path)
-            witness = self._confirmed(formulas, deadline, step)
+            witness = self._confirmed(formulas, deadline, step, simple=simple)
             if witness is not None:
                 return FoundMatch(Answer(Truth.YES, "", witness), path.steps), ""
             if not formulas.query.refuted:
@@ -104,10 +104,12 @@ class MatchSearch:
 
     # ── confirmation ──
 
-    def _confirmed(self, formulas: MatchFormulas, deadline: Deadline, step: str | None) -> Witness | None:
+    def _confirmed(
+        self, formulas: MatchFormulas, deadline: Deadline, step: str | None, *, simple: bool
+    ) -> Witness | None:
         query, frames = formulas.query, formulas.frames
         symbols = [frames.events[slot] for slot in formulas.path.slots]
-        for model in query.models(formulas.parts, deadline):
+        for model in query.models(formulas.parts, deadline, simple=simple):
             parameters = list(frames.parameters.values())
             values = ModelValues(model, query.texts, [*values_of(symbols), *parameters])
             events = tuple(values.event(symbol) for symbol in symbols)

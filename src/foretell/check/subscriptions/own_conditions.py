@@ -6,13 +6,16 @@ whatever the match. "cannot tell" gives no finding.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from foretell.check.answer import Truth
+from foretell.check.conditions.domains import opposite_domain, plain_domain
+from foretell.check.conditions.own_references import with_bare_references
 from foretell.check.conditions.solver import ConditionSolver
 from foretell.check.deadline import Deadline
 from foretell.check.finding import Finding
 from foretell.check.subscriptions.culprits import Culprit, listed
+from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedStep, CheckedSubscription
 from foretell.language.printer import expression_text
@@ -21,14 +24,26 @@ from foretell.language.printer import expression_text
 def contradiction(step: CheckedStep, solver: ConditionSolver, deadline: Deadline) -> tuple[tree.Expression, ...]:
     """The fewest conditions of a step that contradict each other; none where they do not, or nobody can tell."""
     conditions = step.conditions
-    if not conditions or solver.satisfiable(conditions, (), deadline).truth is not Truth.NO:
+    if not conditions or not _impossible(step, conditions, (), solver, deadline):
         return ()
     kept = list(conditions)
     for condition in conditions:
         fewer = [other for other in kept if other is not condition]
-        if solver.satisfiable(fewer, (), deadline).truth is Truth.NO:
+        if _impossible(step, fewer, (), solver, deadline):
             kept = fewer
     return tuple(kept)
+
+
+def _impossible(
+    step: CheckedStep,
+    holding: Sequence[tree.Expression],
+    failing: Sequence[tree.Expression],
+    solver: ConditionSolver,
+    deadline: Deadline,
+) -> bool:
+    """Whether it is proved that no event of the step meets some conditions and fails others."""
+    asked = with_bare_references(holding, step.name), with_bare_references(failing, step.name)
+    return solver.satisfiable(*asked, deadline).truth is Truth.NO
 
 
 def contradiction_finding(
@@ -57,9 +72,9 @@ def redundant_conditions(
     for condition in reversed(step.conditions):
         others = [other for other in kept if other is not condition]
         related = [other for other in others if _subjects(other) & _subjects(condition)]
-        if not _may_follow(condition, related):
+        if not _may_follow(condition, related) or _is_plainly_needed(condition, related, statement.attributes):
             continue
-        if solver.satisfiable(related, (condition,), deadline).truth is Truth.NO:
+        if _impossible(step, related, (condition,), solver, deadline):
             kept = others
             yield _redundant(statement, step, condition, related, solver, deadline)
 
@@ -75,7 +90,7 @@ def _redundant(
     needed = list(related)
     for other in related:
         fewer = [each for each in needed if each is not other]
-        if solver.satisfiable(fewer, (condition,), deadline).truth is Truth.NO:
+        if _impossible(step, fewer, (condition,), solver, deadline):
             needed = fewer
     text = expression_text(condition)
     if not needed:
@@ -91,6 +106,22 @@ def _subjects(condition: tree.Expression) -> frozenset[tree.Expression]:
     """The values that a condition is about."""
     kinds = tree.Attribute | tree.TimeOf | tree.StreamOf | tree.Aggregate | tree.Elapsed | tree.Variable
     return frozenset(node for node in condition.walk() if isinstance(node, kinds))
+
+
+def _is_plainly_needed(
+    condition: tree.Expression, related: Sequence[tree.Expression], kinds: Mapping[str, Type]
+) -> bool:
+    """Whether it is known without a solver that the others hold for a value for which the condition does not."""
+    own, opposite = plain_domain(condition, kinds), opposite_domain(condition, kinds)
+    others = [plain_domain(other, kinds) for other in related]
+    if own is None or opposite is None or not related:
+        return False
+    for other in others:
+        if other is None or other[0] != own[0]:
+            return False
+        opposite &= other[1]
+    kind = kinds.get(own[0])
+    return kind is not None and opposite.has_value(kind) is True
 
 
 def _may_follow(condition: tree.Expression, related: Sequence[tree.Expression]) -> bool:

@@ -11,6 +11,7 @@ from foretell.check.deadline import Deadline
 from foretell.check.finding import Finding
 from foretell.check.subscriptions.match_search import MatchSearch
 from foretell.check.subscriptions.own_conditions import contradiction, contradiction_finding, redundant_conditions
+from foretell.check.subscriptions.plain_statements import is_plainly_possible, plain_live_steps
 from foretell.check.subscriptions.reduced_statements import without_steps
 from foretell.check.subscriptions.trivial_matches import indistinguishable_findings, trivial_finding
 from foretell.check.subscriptions.vacuity import dead_step_finding, undecided, vacuous_finding
@@ -39,8 +40,10 @@ class SubscriptionCheck:
         live: frozenset[str] = frozenset()
         whole = self._is_checked_whole
         if whole:
-            live = MatchSearch(self.statement, self.program).match(self.deadline).steps
+            live = plain_live_steps(self.statement, self.program)
+            live = live or MatchSearch(self.statement, self.program).match(self.deadline).steps
         doubtful = [step for name, step in self.statement.steps.items() if name not in live]
+        doubtful = [step for step in doubtful if not is_plainly_possible(step, self.statement.attributes)]
         broken = {step.name: core for step in doubtful if (core := contradiction(step, self.solver, self.deadline))}
         rest = without_steps(self.statement, frozenset(n for n in broken if n in self.statement.positive))
         for name, core in broken.items():
