@@ -110,4 +110,4 @@ def test_random_statements() -> None:
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("seed", range(2, 10))
 def test_random_statements_for_long(seed: int) -> None:
-    compare(seed, 150, 400, 7)
+    compare(seed, 60, 300, 7)

@@ -18,7 +18,7 @@ from foretell.check.answer import Answer, Truth
 from foretell.check.automata.alphabet import Alphabet, EventOracle, TooManyLettersError, alphabet
 from foretell.check.automata.configurations import MachineAlphabet, TracedMachine, machine_alphabet
 from foretell.check.automata.correlator_questions import usable_letters
-from foretell.check.automata.event_scope import event_scope, merged_scope, source_names
+from foretell.check.automata.event_scope import event_scope, merged_scope, source_names, typed, types_differ
 from foretell.check.automata.trial import emitted_tokens, time_step, witness_of
 from foretell.check.deadline import Deadline
 from foretell.check.witness import Witness
@@ -37,13 +37,16 @@ class CorrelatorPair:
     def __init__(
         self, left: CheckedCorrelator, right: CheckedCorrelator, programs: Sequence[CheckedProgram], *, same: bool
     ) -> None:
-        self._statements, self._programs, self._same = (left, right), programs, same
+        self._statements = typed(left, programs[0]), typed(right, programs[1])
+        self._programs, self._same = programs, same
         scopes = [event_scope(s, p) for s, p in zip(self._statements, programs, strict=True)]
         self._ours, self._theirs = scopes
 
     def answer(self, deadline: Deadline, oracle: EventOracle | None = None) -> Answer:
         if source_names(self._ours) != source_names(self._theirs) or self._ours.sources != self._theirs.sources:
             return Answer(Truth.UNKNOWN, "the statements read different streams")
+        if types_differ(self._ours, self._theirs):
+            return Answer(Truth.UNKNOWN, "the statements assume different types for what no stream declares")
         if self._ours.per != self._theirs.per:
             return Answer(Truth.UNKNOWN, "the statements divide events into different lanes")
         conditions = [c for s in self._statements for step in s.conditions.values() for c in step]

@@ -13,7 +13,7 @@ from functools import cached_property
 from foretell.check.answer import Answer, Truth
 from foretell.check.automata.alphabet import Alphabet, EventOracle, TooManyLettersError, alphabet
 from foretell.check.automata.configurations import Configurations, MachineAlphabet, TracedMachine, machine_alphabet
-from foretell.check.automata.event_scope import event_scope
+from foretell.check.automata.event_scope import event_scope, typed
 from foretell.check.automata.trial import emitted_tokens, time_step, witness_of
 from foretell.check.deadline import Deadline
 from foretell.check.witness import Witness
@@ -34,11 +34,11 @@ class CorrelatorQuestions:
         deadline: Deadline,
         oracle: EventOracle | None = None,
     ) -> None:
-        self.correlator, self._program, self._deadline = correlator, program, deadline
-        self._scope = event_scope(correlator, program)
+        self.correlator, self._program, self._deadline = typed(correlator, program), program, deadline
+        self._scope = event_scope(self.correlator, program)
         self.reason = ""
         try:
-            conditions = [c for step in correlator.conditions.values() for c in step]
+            conditions = [c for step in self.correlator.conditions.values() for c in step]
             self.alphabet = alphabet(conditions, self._scope, oracle)
         except TooManyLettersError:
             self.reason = "its conditions have too many combinations"

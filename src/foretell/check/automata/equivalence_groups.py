@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from foretell.check.automata.alphabet import Alphabet
 from foretell.check.automata.correlator_questions import CorrelatorQuestions
 from foretell.check.automata.event_cells import Cell
-from foretell.check.automata.event_scope import event_scope
+from foretell.check.automata.event_scope import event_scope, typed
 from foretell.check.automata.letter_automaton import UnboundedPatternError
 from foretell.check.automata.mealy_machine import (
     MealyMachine,
@@ -56,6 +56,7 @@ def statement_key(statement: CheckedStatement, program: CheckedProgram, deadline
 
 
 def _subscription_key(subscription: CheckedSubscription, program: CheckedProgram) -> Hashable:
+    subscription = typed(subscription, program)
     try:
         (language,) = languages([subscription], event_scope(subscription, program))
         is_exact = language.is_exact and language.alphabet.cells.exact

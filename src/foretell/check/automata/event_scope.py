@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeVar
 
+from foretell.check.conditions.assumed_types import with_assumed_types
 from foretell.events.types import Schema, Type
 from foretell.language.checked import CheckedProgram, CheckedStatement
 from foretell.records import record
+
+AnyStatement = TypeVar("AnyStatement", bound=CheckedStatement)
 
 
 @record
@@ -43,6 +47,18 @@ class EventScope:
         return self.per | times | {name for source in self.sources for name in source.derived}
 
 
+_OPEN = Type.UNKNOWN, Type.NULL
+
+
+def typed(statement: AnyStatement, program: CheckedProgram) -> AnyStatement:
+    """The statement with assumed types for what the schemas of its streams leave open."""
+    schemas = [program.streams.get(str(name)) for name in statement.tree.streams]
+    declared = all(schema is not None and not schema.open for schema in schemas)
+    if declared and statement.time not in _OPEN and not any(kind in _OPEN for kind in statement.attributes.values()):
+        return statement
+    return with_assumed_types(statement)
+
+
 def event_scope(statement: CheckedStatement, program: CheckedProgram) -> EventScope:
     sources = tuple(_source(str(name), program) for name in sorted(map(str, statement.tree.streams)))
     per = frozenset(map(str, statement.tree.per))
@@ -59,6 +75,12 @@ def _source(name: str, program: CheckedProgram) -> SourceStream:
 def merged_scope(left: EventScope, right: EventScope) -> EventScope:
     """The scope of two statements that read the same streams."""
     return EventScope(left.sources, {**right.types, **left.types}, left.time, left.per | right.per)
+
+
+def types_differ(left: EventScope, right: EventScope) -> bool:
+    """Whether two statements assume different types for an attribute, or for time."""
+    pairs = [(kind, right.types[name]) for name, kind in left.types.items() if name in right.types]
+    return any(a is not b and not (a.numeric and b.numeric) for a, b in (*pairs, (left.time, right.time)))
 
 
 def source_names(scope: EventScope) -> frozenset[str]:

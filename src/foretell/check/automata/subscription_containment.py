@@ -19,7 +19,7 @@ from itertools import product
 from foretell.check.answer import Answer, Truth
 from foretell.check.automata.alphabet import EventOracle, TooManyLettersError, alphabet
 from foretell.check.automata.event_conditions import about_one_event
-from foretell.check.automata.event_scope import EventScope, event_scope, merged_scope, source_names
+from foretell.check.automata.event_scope import EventScope, event_scope, merged_scope, source_names, typed, types_differ
 from foretell.check.automata.inclusion import InclusionSearch, Placed, SearchLimitError
 from foretell.check.automata.letter_automaton import LetterAutomaton, UnboundedPatternError
 from foretell.check.automata.step_correspondence import StructuralContainment
@@ -50,9 +50,13 @@ class SubscriptionContainment:
         deadline: Deadline,
         oracle: EventOracle | None = None,
     ) -> None:
-        self._left, self._right, self._programs, self._deadline = left, right, programs, deadline
+        self._left, self._right = typed(left, programs.left), typed(right, programs.right)
+        self._programs, self._deadline = programs, deadline
         self._oracle = oracle
-        self._ours, self._theirs = event_scope(left, programs.left), event_scope(right, programs.right)
+        self._ours, self._theirs = (
+            event_scope(self._left, programs.left),
+            event_scope(self._right, programs.right),
+        )
 
     def answer(self) -> Answer:
         reason = self._incomparable()
@@ -74,6 +78,8 @@ class SubscriptionContainment:
             return "the statements read different streams"
         if self._ours.sources != self._theirs.sources:
             return "the streams that the statements read are declared differently"
+        if types_differ(self._ours, self._theirs):
+            return "the statements assume different types for what no stream declares"
         if self._theirs.per - self._ours.per:
             return "the right statement divides events into more lanes"
         if left.table is not None or right.table is not None:

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from foretell.check.answer import Answer, Truth
 from foretell.check.automata.alphabet import Alphabet, EventOracle, TooManyLettersError, alphabet
-from foretell.check.automata.event_scope import EventScope, event_scope
+from foretell.check.automata.event_scope import EventScope, event_scope, typed
 from foretell.check.automata.inclusion import shortest_match
 from foretell.check.automata.letter_automaton import (
     ACCEPTED,
@@ -115,11 +115,11 @@ class SubscriptionQuestions:
     def __init__(
         self, subscription: CheckedSubscription, program: CheckedProgram, oracle: EventOracle | None = None
     ) -> None:
-        self._subscription, self._program = subscription, program
-        self._scope = event_scope(subscription, program)
+        self._subscription, self._program = typed(subscription, program), program
+        self._scope = event_scope(self._subscription, program)
         self._reason = ""
         try:
-            (self._language,) = languages([subscription], self._scope, oracle)
+            (self._language,) = languages([self._subscription], self._scope, oracle)
             self._automaton = self._language.at_least
         except UnboundedPatternError as error:
             self._reason = str(error)

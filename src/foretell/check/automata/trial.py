@@ -61,7 +61,9 @@ def _keys(scope: EventScope, keys: frozenset[str], lane: int) -> dict[str, Scala
 def notified_events(statement: CheckedSubscription, program: CheckedProgram, witness: Witness) -> frozenset[int]:
     """The numbers of the events at which a subscription notifies."""
     found = set[int]()
-    for notification in _run(statement, program, witness):
+    # RETURN has no part in it, and of a stream without a schema its types are unknown.
+    bare = replace(statement, tree=replace(statement.tree, returns=()), returns=statement.variables)
+    for notification in _run(bare, program, witness):
         last = max(_numbers(notification), default=-1)
         if last >= 0 and notification.end == witness.events[last].time:
             found.add(last)
@@ -78,6 +80,9 @@ def emitted_tokens(statement: CheckedCorrelator, program: CheckedProgram, witnes
 
 
 def _run(statement: CheckedStatement, program: CheckedProgram, witness: Witness) -> list[Notification]:
+    # Of a stream without a schema the keys of a lane have no type yet.
+    keys = {str(name): Type.UNKNOWN for name in statement.tree.per}
+    statement = replace(statement, attributes={**keys, **statement.attributes})
     alone = CheckedProgram(program.streams, (statement,), program.ranks, program.derived)
     events: dict[str, list[Event]] = {str(name): [] for name in statement.tree.streams}
     for number, event in enumerate(witness.events):
