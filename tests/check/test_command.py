@@ -231,9 +231,7 @@ many.ftl:1:28: note: partial matches with 'a' wait for 'b' for ever: memory grow
 
 
 def test_figures_of_a_sample(folder: Path) -> None:
-    (folder / "m.ftl").write_text(
-        "SUBSCRIBE m FROM s MATCH a ; b DEFINE a AS x = 1, b AS x > a.x AND x <> 3;"
-    )
+    (folder / "m.ftl").write_text("SUBSCRIBE m FROM s MATCH a ; b DEFINE a AS x = 1, b AS x > a.x AND x <> 3;")
     done = foretell(folder, "check", "m.ftl", "--input", "s.jsonl", "--time", "time", "--quiet")
     assert done.returncode == 0
     figures = re.sub(r"up to [\d.]+ [kM]?B, [\d.]+ [kM]?B", "SIZE", done.stdout[done.stdout.index("m on") :])
