@@ -16,7 +16,7 @@ from foretell.check.conditions.event_model import EventModel
 from foretell.check.conditions.model_values import ModelValues, values_of
 from foretell.check.conditions.query import Labelled, Outcome
 from foretell.check.deadline import Deadline
-from foretell.check.replay import holding, replayed
+from foretell.check.subscriptions.match_confirmation import Confirmation
 from foretell.check.subscriptions.match_formulas import MatchFormulas
 from foretell.check.subscriptions.paths import PathSearch, PatternPath
 from foretell.check.witness import Witness
@@ -115,8 +115,7 @@ class MatchSearch:
             events = tuple(values.event(symbol) for symbol in symbols)
             row = {name: values.scalar(value) for name, value in frames.parameters.items()}
             witness = Witness(events, self._until(events[-1].time))
-            told = replayed(holding(self.statement), self.program, witness, row, self._kinds)
-            if any(step is None or n.events.get(step) is not None for n in told):
+            if Confirmation(self.statement, self.program, row, self._kinds).confirms(formulas.path, witness, step):
                 return witness
         return None
 
