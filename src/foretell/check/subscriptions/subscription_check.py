@@ -10,6 +10,7 @@ from foretell.check.conditions.solver import ConditionSolver
 from foretell.check.deadline import Deadline
 from foretell.check.finding import Finding
 from foretell.check.subscriptions.match_search import MatchSearch
+from foretell.check.subscriptions.negated_steps import impossible_negation
 from foretell.check.subscriptions.own_conditions import contradiction, contradiction_finding, redundant_conditions
 from foretell.check.subscriptions.plain_statements import is_plainly_possible, plain_live_steps
 from foretell.check.subscriptions.reduced_statements import without_steps
@@ -53,7 +54,8 @@ class SubscriptionCheck:
         for name, step in self.statement.steps.items():
             if name not in broken:
                 yield from redundant_conditions(self.statement, step, self.solver, self.deadline)
-        if not broken:
+        if whole and not broken:
+            yield from self._negations()
             yield from self._trivial()
         yield from indistinguishable_findings(self.statement)
 
@@ -92,9 +94,14 @@ class SubscriptionCheck:
         names = (name for name in self.statement.positive if name not in live and name not in broken)
         return [self.statement.steps[name] for name in names]
 
+    def _negations(self) -> Iterator[Finding]:
+        for step in self.statement.steps.values():
+            if step.shape.negated:
+                found = impossible_negation(self.statement, self.program, step, self.deadline)
+                if found is not None:
+                    yield found
+
     def _trivial(self) -> Iterator[Finding]:
-        if isinstance(self.statement.pattern, tree.Silence):
-            return
         found = trivial_finding(self.statement, self.program, self.solver, self.deadline)
         if found is not None:
             yield found
