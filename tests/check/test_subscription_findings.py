@@ -101,6 +101,15 @@ def test_a_contradiction_names_its_causes_with_their_places() -> None:
     assert finding.message == expected
 
 
+def test_a_statement_that_reads_only_what_never_matches() -> None:
+    text = (
+        f"{STREAM} SUBSCRIBE m FROM s MATCH a , b DEFINE a AS v = 1, b AS v < prev.v AND v > 1 RETURN a.v AS v;\n"
+        "SUBSCRIBE o FROM m MATCH a , b; SUBSCRIBE p FROM m, s MATCH a ; b;"
+    )
+    found = [(finding.statement, finding.code) for finding in findings_of(parse(text).checked())]
+    assert found == [("m", "contradicting-steps"), ("o", "vacuous")]
+
+
 def test_a_witness_is_replayed() -> None:
     program = parse(f"{STREAM} SUBSCRIBE m FROM s MATCH a ; b DEFINE a AS v = $k, b AS v = $k AND w > 2.5;").checked()
     (statement,) = program.statements
