@@ -50,12 +50,16 @@ class Confirmation:
     row: Mapping[str, Scalar]
     kinds: Mapping[str, Type]
 
-    def confirms(self, path: PatternPath, witness: Witness, step: str | None) -> bool:
-        """Whether the events have a match, one that binds the step if it is named."""
+    def confirms(self, path: PatternPath, witness: Witness) -> bool:
+        """Whether a match on the events binds the steps of the path."""
         if is_costly(self.statement, len(path.slots)):
             return self._confirms_alone(path, witness)
-        told = replayed(holding(self.statement), self.program, witness, self.row, self.kinds)
-        return any(step is None or notification.events.get(step) is not None for notification in told)
+        return self.binds(witness, path.steps)
+
+    def binds(self, witness: Witness, steps: frozenset[str]) -> bool:
+        """Whether a match on the events binds these steps, by a run of the statement."""
+        notified = replayed(holding(self.statement), self.program, witness, self.row, self.kinds)
+        return any(all(n.events.get(step) is not None for step in steps) for n in notified)
 
     def _confirms_alone(self, path: PatternPath, witness: Witness) -> bool:
         if any(isinstance(c, Transition) and isinstance(c.operator, tree.FirstWhere) for c in path.constraints):

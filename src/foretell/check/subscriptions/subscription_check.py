@@ -10,12 +10,13 @@ from foretell.check.conditions.event_model import is_result_stream
 from foretell.check.conditions.solver import ConditionSolver
 from foretell.check.deadline import Deadline
 from foretell.check.finding import Finding
+from foretell.check.subscriptions.known_matches import KnownMatches
 from foretell.check.subscriptions.match_search import MatchSearch
 from foretell.check.subscriptions.negated_steps import impossible_negation
 from foretell.check.subscriptions.own_conditions import contradiction, contradiction_finding, redundant_conditions
 from foretell.check.subscriptions.plain_statements import is_plainly_possible, plain_live_steps
 from foretell.check.subscriptions.reduced_statements import without_steps
-from foretell.check.subscriptions.trivial_matches import indistinguishable_findings, trivial_finding
+from foretell.check.subscriptions.trivial_matches import trivial_finding
 from foretell.check.subscriptions.vacuity import (
     dead_step_finding,
     undecided,
@@ -39,7 +40,14 @@ def is_checked_whole(statement: CheckedSubscription) -> bool:
 class SubscriptionCheck:
     """The check of one subscription within a deadline."""
 
-    def __init__(self, statement: CheckedSubscription, program: CheckedProgram, deadline: Deadline) -> None:
+    def __init__(
+        self,
+        statement: CheckedSubscription,
+        program: CheckedProgram,
+        deadline: Deadline,
+        known: KnownMatches | None = None,
+    ) -> None:
+        self.known = KnownMatches() if known is None else known
         self.statement = statement
         self.program = program
         self.deadline = deadline
@@ -57,7 +65,7 @@ class SubscriptionCheck:
             yield vacuous_source_finding(self.statement, sources)
         if whole:
             live = plain_live_steps(self.statement, self.program)
-            live = live or MatchSearch(self.statement, self.program).match(self.deadline).steps
+            live = live or MatchSearch(self.statement, self.program, self.known).match(self.deadline).steps
         doubtful = [step for name, step in self.statement.steps.items() if name not in live]
         doubtful = [step for step in doubtful if not is_plainly_possible(step, self.statement.attributes)]
         broken = {step.name: core for step in doubtful if (core := contradiction(step, self.solver, self.deadline))}
@@ -72,7 +80,6 @@ class SubscriptionCheck:
         if whole and not broken:
             yield from self._negations()
             yield from self._trivial()
-        yield from indistinguishable_findings(self.statement)
 
     def _vacuous_sources(self) -> list[str]:
         """The statements that it reads, where it reads nothing else and none of them ever matches."""
@@ -91,7 +98,7 @@ class SubscriptionCheck:
 
     def _unbound(self, rest: CheckedSubscription, live: frozenset[str], broken: frozenset[str]) -> Iterator[Finding]:
         """The steps that no match binds, or the reason why there is no match at all."""
-        search = MatchSearch(rest, self.program)
+        search = MatchSearch(rest, self.program, self.known)
         if not live:
             found = search.match(self.deadline)
             if found.answer.truth is Truth.NO:
