@@ -77,6 +77,8 @@ def _conjunction(conditions: Sequence[tree.Expression]) -> tree.Expression:
         "n > 'b' AND n < 'a'",
         "stream = 'another'",
         "f AND NOT f",
+        "year(at) = 2024 AND at < TIMESTAMP '2023-06-01'",
+        "(v + 0.0) / 1 > v",
     ],
 )
 def test_no_event_meets_a_contradiction(condition: str) -> None:
@@ -102,6 +104,8 @@ def test_no_event_meets_a_contradiction(condition: str) -> None:
         "v * u = 12 AND v > u AND u > 1",
         "CASE WHEN f THEN v > 1 WHEN w > 1 THEN NULL ELSE v = 1 END",
         "floor(w) = 2 AND ceil(w) = 3",
+        "year(at) = 2024",
+        "month(at, 'Asia/Tokyo') = 2 AND year(at, 'Asia/Tokyo') = 1999",
     ],
 )
 def test_an_event_meets_a_condition(condition: str) -> None:

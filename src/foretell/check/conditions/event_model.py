@@ -57,7 +57,13 @@ def _source(name: str, program: CheckedProgram) -> SourceModel:
         return SourceModel(name)
     lets = {str(item.name): item.expression for item in program.derived.get(name, ())}
     attributes = None if schema.open else frozenset(map(str, schema.attributes))
-    return SourceModel(name, attributes, schema.time, lets, is_derived=schema.time is None and not schema.open)
+    return SourceModel(name, attributes, schema.time, lets, is_result_stream(name, program))
+
+
+def is_result_stream(name: str, program: CheckedProgram) -> bool:
+    """Whether a stream has the results of a statement: it has a time, but no column for it."""
+    schema = program.streams.get(name)
+    return schema is not None and schema.time is None and not schema.open
 
 
 class SymbolicEvent:

@@ -16,8 +16,8 @@ from foretell.check.conditions.event_model import EventModel
 from foretell.check.conditions.model_values import ModelValues, values_of
 from foretell.check.conditions.query import Labelled, Outcome
 from foretell.check.deadline import Deadline
-from foretell.check.replay import holding, replayed
 from foretell.check.subscriptions.known_matches import KnownMatch, KnownMatches
+from foretell.check.subscriptions.match_confirmation import Confirmation, is_costly
 from foretell.check.subscriptions.match_formulas import MatchFormulas
 from foretell.check.subscriptions.paths import PathSearch, PatternPath
 from foretell.check.witness import Witness
@@ -65,17 +65,17 @@ class MatchSearch:
             return guessed
         pattern = self.statement.pattern if step is None else binding(self.statement.pattern, step)
         shortest = self._shortest(pattern, step)
-        found, reason = self._first_match(islice(shortest, FIRST_PATHS), step, deadline, simple=simple)
+        found, reason = self._first_match(islice(shortest, FIRST_PATHS), deadline, simple=simple)
         if found is None:
             impossible = self._impossible(pattern, step, deadline, reason)
             if impossible.answer.truth is Truth.NO:
                 return impossible
-            found, reason = self._first_match(shortest, step, deadline, simple=simple)
+            found, reason = self._first_match(shortest, deadline, simple=simple)
             return found or FoundMatch(Answer(Truth.UNKNOWN, reason or impossible.answer.reason))
         return found
 
     def _first_match(
-        self, paths: Iterator[PatternPath], step: str | None, deadline: Deadline, *, simple: bool
+        self, paths: Iterator[PatternPath], deadline: Deadline, *, simple: bool
     ) -> tuple[FoundMatch | None, str]:
         """The first match that is confirmed, or why there may be others."""
         reason = ""
@@ -83,7 +83,7 @@ class MatchSearch:
             if deadline.is_over:
                 return None, "time is over"
             formulas = MatchFormulas(self.statement, self.model, path)
-            witness = self._confirmed(formulas, deadline, step, simple=simple)
+            witness = self._confirmed(formulas, deadline, simple=simple)
             if witness is not None:
                 self._known.add(self.statement, KnownMatch(witness, self._row, path.steps))
                 return FoundMatch(Answer(Truth.YES, "", witness), path.steps), ""
@@ -119,19 +119,15 @@ class MatchSearch:
         for guess in self._known.guesses(self.statement):
             if step is not None and step not in guess.steps:
                 continue
-            if self._binds(guess.witness, guess.row, guess.steps):
+            if is_costly(self.statement, len(guess.witness.events)):
+                continue
+            confirmation = Confirmation(self.statement, self.program, guess.row, self._kinds)
+            if confirmation.binds(guess.witness, guess.steps):
                 self._known.add(self.statement, guess)
                 return FoundMatch(Answer(Truth.YES, "", guess.witness), guess.steps)
         return None
 
-    def _binds(self, witness: Witness, row: Mapping[str, Scalar], steps: frozenset[str]) -> bool:
-        """Whether a match on the events of a witness binds these steps."""
-        notified = replayed(holding(self.statement), self.program, witness, row, self._kinds)
-        return any(all(n.events.get(step) is not None for step in steps) for n in notified)
-
-    def _confirmed(
-        self, formulas: MatchFormulas, deadline: Deadline, step: str | None, *, simple: bool
-    ) -> Witness | None:
+    def _confirmed(self, formulas: MatchFormulas, deadline: Deadline, *, simple: bool) -> Witness | None:
         query, frames = formulas.query, formulas.frames
         symbols = [frames.events[slot] for slot in formulas.path.slots]
         for model in query.models(formulas.parts, deadline, simple=simple):
@@ -140,7 +136,7 @@ class MatchSearch:
             events = tuple(values.event(symbol) for symbol in symbols)
             row = {name: values.scalar(value) for name, value in frames.parameters.items()}
             witness = Witness(events, self._until(events[-1].time))
-            if self._binds(witness, row, frozenset() if step is None else frozenset((step,))):
+            if Confirmation(self.statement, self.program, row, self._kinds).confirms(formulas.path, witness):
                 self._row = row
                 return witness
         return None
