@@ -22,7 +22,7 @@ from foretell.check.automata.event_conditions import about_one_event
 from foretell.check.automata.event_scope import EventScope, event_scope, merged_scope, source_names, typed, types_differ
 from foretell.check.automata.inclusion import InclusionSearch, Placed, SearchLimitError
 from foretell.check.automata.letter_automaton import LetterAutomaton, UnboundedPatternError
-from foretell.check.automata.step_correspondence import StructuralContainment
+from foretell.check.automata.step_correspondence import StructuralContainment, plain_statement
 from foretell.check.automata.subscription_language import SubscriptionLanguage, languages
 from foretell.check.automata.trial import in_another_lane, notified_events, time_step, witness_of
 from foretell.check.automata.value_trials import ValueTrials
@@ -59,6 +59,11 @@ class SubscriptionContainment:
         )
 
     def answer(self) -> Answer:
+        reason = self._different_events()
+        if reason:
+            return Answer(Truth.UNKNOWN, reason)
+        if self._ours.per == self._theirs.per and plain_statement(self._left) == plain_statement(self._right):
+            return Answer(Truth.YES, "the statements are equal up to names")
         reason = self._incomparable()
         if reason:
             return Answer(Truth.UNKNOWN, reason)
@@ -72,8 +77,7 @@ class SubscriptionContainment:
         except SearchLimitError:
             return Answer(Truth.UNKNOWN, "the search takes too long")
 
-    def _incomparable(self) -> str:
-        left, right = self._left.tree, self._right.tree
+    def _different_events(self) -> str:
         if source_names(self._ours) != source_names(self._theirs):
             return "the statements read different streams"
         if self._ours.sources != self._theirs.sources:
@@ -82,6 +86,10 @@ class SubscriptionContainment:
             return "the statements assume different types for what no stream declares"
         if self._theirs.per - self._ours.per:
             return "the right statement divides events into more lanes"
+        return ""
+
+    def _incomparable(self) -> str:
+        left, right = self._left.tree, self._right.tree
         if left.table is not None or right.table is not None:
             return "FOR EACH makes a subscription of each row of its table"
         if self._left.uncertain or self._right.uncertain:
