@@ -59,8 +59,8 @@ def test_class_names_are_unique() -> None:
 
 #: Words of the field that end as participles do but name a thing.
 NOUNS = {
-    "arrival_ring", "arrival_tracking", "checked", "forecasting", "partitioning", "planning", "prefix_sharing",
-    "quenching", "rendering", "scalar_parsing", "streaming", "training",
+    "arrival_ring", "arrival_tracking", "checked", "finding", "forecasting", "partitioning", "planning",
+    "prefix_sharing", "quenching", "rendering", "scalar_parsing", "streaming", "training",
 }  # fmt: skip
 NOT_NOUNS = re.compile(r"(^|_)(\w+ing|\w+ed|told|fed|kept|given|shown|said|bound|here|together|written|seen|known)$")
 

@@ -10,11 +10,12 @@ from foretell.records import record
 
 @record
 class WitnessEvent:
-    """An event in the unit of its stream's time."""
+    """An event in the unit of its stream's time. One of a derived stream has a `start` as well where it takes time."""
 
     stream: str
     time: int | float
     attributes: Mapping[str, Scalar]
+    start: int | float | None = None
 
 
 @record

@@ -1,0 +1,1 @@
+"""Questions about statements that automata answer: over the feasible combinations of their one-event conditions."""

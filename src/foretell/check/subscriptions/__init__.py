@@ -1,0 +1,1 @@
+"""Findings about subscriptions: whether they can match, and which of their parts never do."""
