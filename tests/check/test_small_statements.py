@@ -13,7 +13,7 @@ from foretell.check.subscriptions.match_search import MatchSearch
 from foretell.errors import LanguageError
 from foretell.language.checked import CheckedSubscription
 from foretell.language.subscriptions import parse
-from tests.check.small_statements import STREAM, all_notifications, small_statement
+from tests.check.small_statements import SIMULTANEOUS, STREAM, all_notifications, small_statement
 from tests.exhaustive.small import patterns
 
 AT_ONCE = 40
@@ -31,16 +31,17 @@ def _is_valid(text: str) -> bool:
 def _checks(seed: int, statements: int, least_impossible: int) -> None:
     """No proof of impossibility where brute force finds a match, and no doubt where it finds one."""
     chance = random.Random(seed)
+    declared = SIMULTANEOUS if seed % 4 == 3 else STREAM
     everything = [pattern for operators in range(3) for pattern in patterns(operators)]
     answers: Counter[str] = Counter()
     for _ in range(statements // AT_ONCE):
         drawn = (small_statement(p, f"m{n}", chance) for n, p in enumerate(chance.sample(everything, AT_ONCE)))
         texts = list(filter(_is_valid, drawn))
         bound: dict[str, set[str]] = {f"m{n}": set() for n in range(AT_ONCE)}
-        for notification in all_notifications("\n".join(texts)):
+        for notification in all_notifications("\n".join(texts), declared):
             found = (step for step, events in notification.events.items() if events not in (None, []))
             bound[notification.subscription].update(found)
-        program = parse(f"{STREAM}\n" + "\n".join(texts)).checked()
+        program = parse(f"{declared}\n" + "\n".join(texts)).checked()
         for statement, text in zip(program.statements, texts, strict=True):
             assert isinstance(statement, CheckedSubscription)
             search = MatchSearch(statement, program)
