@@ -105,3 +105,13 @@ def test_an_open_stream_has_attributes_of_any_type() -> None:
     (statement,) = program.statements
     assert isinstance(statement, CheckedSubscription)
     assert SubscriptionQuestions(statement, program).vacuous().truth is Truth.NO
+
+
+def test_the_reference_evaluator_is_not_asked_for_all_combinations_of_many_events() -> None:
+    """It would try 2^40 of them."""
+    chain = subscription(f"MATCH {' ; '.join(f'a{n}' for n in range(40))}")
+    assert chain.vacuous().truth is Truth.UNKNOWN
+    assert "too many combinations" in chain.vacuous().reason
+    strict = subscription(f"MATCH {' , '.join(f'a{n}' for n in range(40))}")
+    assert strict.vacuous().truth is Truth.NO
+    assert subscription("MATCH a{400}").vacuous().truth is Truth.UNKNOWN

@@ -1,4 +1,4 @@
-"""Schemas for streams that the text does not declare, so that all checks see the same types for what it leaves open."""
+"""Schemas for streams that the text leaves open, so that every check sees the same types."""
 
 from __future__ import annotations
 

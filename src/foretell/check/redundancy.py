@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
 
 from foretell.check.deadline import Deadline
 from foretell.check.finding import Finding
@@ -43,12 +45,19 @@ def duplicate_statements(program: CheckedProgram) -> Iterator[Finding]:
 
 def equivalent_statements(program: CheckedProgram, deadline: Deadline) -> Iterator[Finding]:
     """Statements that notify at the same events as an earlier one, in the same form, though their texts differ."""
+    alike: defaultdict[Hashable, list[CheckedStatement]] = defaultdict(list)
+    for statement in program.statements:
+        if _is_about_single_events(statement):
+            alike[_frame(statement)].append(statement)
+    candidates = tuple(statement for statements in alike.values() if len(statements) > 1 for statement in statements)
+    if not candidates:
+        return
     from foretell.check.automata.equivalence_groups import equivalent_groups  # loads Z3
 
-    for group in equivalent_groups(program, deadline):
+    for group in equivalent_groups(replace(program, statements=candidates), deadline):
         first, *others = sorted(group, key=_position)
         for statement in others:
-            if _output(statement) == _output(first) and statement_key(statement) != statement_key(first):
+            if _frame(statement) == _frame(first) and statement_key(statement) != statement_key(first):
                 yield Finding(
                     "equivalent-statements",
                     statement.name,
@@ -59,13 +68,40 @@ def equivalent_statements(program: CheckedProgram, deadline: Deadline) -> Iterat
                 )
 
 
-def _output(statement: CheckedStatement) -> Hashable:
-    """The form of a statement's notifications."""
-    if isinstance(statement, CheckedCorrelator):
-        return "tokens"
+def _frame(statement: CheckedStatement) -> Hashable:
+    """The input, the window and the form of the notifications, which equivalent statements have in common."""
     own = statement.tree
+    read = frozenset(map(str, own.streams)), frozenset(map(str, own.per))
+    if isinstance(own, tree.Correlator):
+        return read
+    assert isinstance(statement, CheckedSubscription)
     steps = () if own.returns else statement.positive
-    return own.table, steps, tree_key((own.returns, own.forecast, own.losing), {})
+    return read, statement.within, own.table, steps, tree_key((own.returns, own.forecast, own.losing), {})
+
+
+#: References that need more than one event: automata do not tell such conditions apart.
+_OTHER_EVENTS = (
+    tree.Previous,
+    tree.BoundEvent,
+    tree.FirstOf,
+    tree.LastOf,
+    tree.Aggregate,
+    tree.Elapsed,
+    tree.Variable,
+    tree.Parameter,
+)
+
+
+def _is_about_single_events(statement: CheckedStatement) -> bool:
+    own = statement.tree
+    if isinstance(own, tree.Subscription) and (own.having is not None or own.losing is not None):
+        return False
+    nodes = (node for part in (*own.definitions, *_patterns(own)) for node in part.walk())
+    return not any(isinstance(node, _OTHER_EVENTS) for node in nodes)
+
+
+def _patterns(own: tree.Subscription | tree.Correlator) -> tuple[tree.Node, ...]:
+    return (own.pattern,) if isinstance(own, tree.Subscription) else ()
 
 
 def _position(statement: CheckedStatement) -> tuple[int, int]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TypeVar
 
-from foretell.check.conditions.assumed_types import with_assumed_types
+from foretell.check.conditions.assumed_types import expressions_of, with_assumed_types
 from foretell.events.types import Schema, Type
+from foretell.language import tree
 from foretell.language.checked import CheckedProgram, CheckedStatement
 from foretell.records import record
 
@@ -56,7 +58,10 @@ def typed(statement: AnyStatement, program: CheckedProgram) -> AnyStatement:
     declared = all(schema is not None and not schema.open for schema in schemas)
     if declared and statement.time not in _OPEN and not any(kind in _OPEN for kind in statement.attributes.values()):
         return statement
-    return with_assumed_types(statement)
+    assumed = with_assumed_types(statement)
+    if statement.time in _OPEN and any(isinstance(n, tree.Span) for e in expressions_of(statement) for n in e.walk()):
+        return replace(assumed, time=Type.TIMESTAMP)
+    return assumed
 
 
 def event_scope(statement: CheckedStatement, program: CheckedProgram) -> EventScope:

@@ -86,7 +86,7 @@ class InclusionSearch:
     def _firsts(self) -> Iterator[Situation]:
         for letter in self._letters:
             right = self._right.first[letter]
-            for state in _bits(self._left.first[letter]):
+            for state in bits_of(self._left.first[letter]):
                 yield Situation(state, right, None, Placed(letter))
 
     def _after(self, situation: Situation) -> Iterator[Situation]:
@@ -94,7 +94,7 @@ class InclusionSearch:
             right = self._right.first[letter]
             if not self._lone:
                 right |= self._right.successors(situation.right, letter)
-            for state in _bits(self._left.following[situation.left][letter]):
+            for state in bits_of(self._left.following[situation.left][letter]):
                 yield Situation(state, right, situation, Placed(letter))
             if self._foreign:
                 yield Situation(situation.left, right, situation, Placed(letter, foreign=True))
@@ -108,7 +108,8 @@ class InclusionSearch:
         return True
 
 
-def _bits(states: int) -> Iterator[int]:
+def bits_of(states: int) -> Iterator[int]:
+    """The numbers of the bits that are set."""
     while states:
         low = states & -states
         yield low.bit_length() - 1
@@ -120,7 +121,7 @@ def shortest_match(automaton: LetterAutomaton, letters: Sequence[int]) -> tuple[
     before: dict[int, tuple[int, int]] = {}
     level = []
     for letter in letters:
-        for state in _bits(automaton.first[letter]):
+        for state in bits_of(automaton.first[letter]):
             if state not in before:
                 before[state] = (-1, letter)
                 level.append(state)
@@ -128,7 +129,7 @@ def shortest_match(automaton: LetterAutomaton, letters: Sequence[int]) -> tuple[
         following = []
         for state in level:
             for letter in letters:
-                for target in _bits(automaton.following[state][letter]):
+                for target in bits_of(automaton.following[state][letter]):
                     if target not in before:
                         before[target] = (state, letter)
                         following.append(target)

@@ -22,8 +22,8 @@ from foretell.check.automata.event_conditions import about_one_event
 from foretell.check.automata.event_scope import EventScope, event_scope, merged_scope, source_names, typed, types_differ
 from foretell.check.automata.inclusion import InclusionSearch, Placed, SearchLimitError
 from foretell.check.automata.letter_automaton import LetterAutomaton, UnboundedPatternError
-from foretell.check.automata.step_correspondence import StructuralContainment
-from foretell.check.automata.subscription_language import SubscriptionLanguage, languages
+from foretell.check.automata.step_correspondence import StructuralContainment, plain_statement
+from foretell.check.automata.subscription_language import MOST_TRIED_STEPS, TOO_LONG, SubscriptionLanguage, languages
 from foretell.check.automata.trial import in_another_lane, notified_events, time_step, witness_of
 from foretell.check.automata.value_trials import ValueTrials
 from foretell.check.deadline import Deadline
@@ -59,6 +59,11 @@ class SubscriptionContainment:
         )
 
     def answer(self) -> Answer:
+        reason = self._different_events()
+        if reason:
+            return Answer(Truth.UNKNOWN, reason)
+        if self._ours.per == self._theirs.per and plain_statement(self._left) == plain_statement(self._right):
+            return Answer(Truth.YES, "the statements are equal up to names")
         reason = self._incomparable()
         if reason:
             return Answer(Truth.UNKNOWN, reason)
@@ -72,8 +77,7 @@ class SubscriptionContainment:
         except SearchLimitError:
             return Answer(Truth.UNKNOWN, "the search takes too long")
 
-    def _incomparable(self) -> str:
-        left, right = self._left.tree, self._right.tree
+    def _different_events(self) -> str:
         if source_names(self._ours) != source_names(self._theirs):
             return "the statements read different streams"
         if self._ours.sources != self._theirs.sources:
@@ -82,6 +86,10 @@ class SubscriptionContainment:
             return "the statements assume different types for what no stream declares"
         if self._theirs.per - self._ours.per:
             return "the right statement divides events into more lanes"
+        return ""
+
+    def _incomparable(self) -> str:
+        left, right = self._left.tree, self._right.tree
         if left.table is not None or right.table is not None:
             return "FOR EACH makes a subscription of each row of its table"
         if self._left.uncertain or self._right.uncertain:
@@ -110,6 +118,9 @@ class SubscriptionContainment:
         if difference is None and theirs.removes_none and self._keeps_window():
             return Answer(Truth.YES, "every match of the left ends with a match of the right")
         for letters in self._candidates(ours, theirs, difference):
+            own = [placed.letter for placed in letters]
+            if not ours.can_be_tried(own) or not theirs.can_be_tried(own):
+                return Answer(Truth.UNKNOWN, TOO_LONG)
             witness = self._tried(letters, ours)
             if witness is not None:
                 return Answer(Truth.NO, "the left notifies at the last event, and the right does not", witness)
@@ -120,7 +131,8 @@ class SubscriptionContainment:
 
     def _by_values(self, ours: SubscriptionLanguage) -> Witness | None:
         """A difference found by trial. It need not be the shortest."""
-        if self._ours.is_produced:
+        steps = max(len(self._left.positive), len(self._right.positive))
+        if self._ours.is_produced or steps > MOST_TRIED_STEPS:
             return None
         trials = ValueTrials((self._left, self._right), (self._programs.left, self._programs.right), self._ours)
         examples = [e for letter in ours.usable if (e := ours.alphabet.letters[letter].example) is not None]

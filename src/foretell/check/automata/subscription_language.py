@@ -7,13 +7,14 @@ language ends there, whatever came before.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from foretell.check.answer import Answer, Truth
 from foretell.check.automata.alphabet import Alphabet, EventOracle, TooManyLettersError, alphabet
 from foretell.check.automata.event_scope import EventScope, event_scope, typed
-from foretell.check.automata.inclusion import shortest_match
+from foretell.check.automata.inclusion import bits_of, shortest_match
 from foretell.check.automata.letter_automaton import (
     ACCEPTED,
     LetterAutomaton,
@@ -26,6 +27,16 @@ from foretell.check.witness import Witness
 from foretell.language import tree
 from foretell.language.checked import CheckedProgram, CheckedSubscription
 from foretell.plan.nfa.term_graph import TermGraph
+
+#: More combinations of events, or more events, are not tried by the reference evaluator.
+_MOST_COMBINATIONS = 20_000
+_MOST_TRIED = 100
+_MOST_NEGATED = 12
+
+#: Patterns with more steps are not tried on random values.
+MOST_TRIED_STEPS = 8
+
+TOO_LONG = "the events that would show it have too many combinations for the reference evaluator"
 
 _PRODUCED = "not every sequence of the events that it reads can come"
 
@@ -58,6 +69,26 @@ class SubscriptionLanguage:
         """Whether every match is notified: HAVING and AFTER MATCH remove none."""
         tree_ = self.subscription.tree
         return tree_.having is None and tree_.after.policy is tree.Policy.HOLD
+
+    def can_be_tried(self, letters: Sequence[int]) -> bool:
+        """Whether the reference evaluator, which tries all combinations of events, is soon done with these letters."""
+        if len(letters) > (_MOST_NEGATED if self._has_negations else _MOST_TRIED):
+            return False
+        runs: Counter[int] = Counter()
+        total = 0
+        for letter in letters:
+            after: Counter[int] = Counter(bits_of(self.at_least.first[letter]))
+            for state, count in runs.items():
+                for target in bits_of(self.at_least.following[state][letter]):
+                    after[target] += count
+            runs = after
+            total += runs.total()
+        return total <= _MOST_COMBINATIONS
+
+    @property
+    def _has_negations(self) -> bool:
+        """Of combinations that a negation excludes the reference evaluator knows when they are complete."""
+        return any(step.shape.negated for step in self.subscription.steps.values())
 
     @property
     def usable(self) -> tuple[int, ...]:
@@ -135,6 +166,8 @@ class SubscriptionQuestions:
         for automaton in (self._language.at_most, self._automaton):
             found = shortest_match(automaton, self._language.usable)
             if found is not None:
+                if not self._language.can_be_tried(found):
+                    return Answer(Truth.UNKNOWN, TOO_LONG)
                 witness = self._witness(found)
                 if len(found) - 1 in notified_events(self._subscription, self._program, witness):
                     return Answer(Truth.NO, "these events are a match", witness)
