@@ -10,6 +10,7 @@ import pytest
 from foretell.check.answer import Truth
 from foretell.check.deadline import Deadline
 from foretell.check.subscriptions.match_search import MatchSearch
+from foretell.check.subscriptions.plain_statements import plain_live_steps
 from foretell.errors import LanguageError
 from foretell.language.checked import CheckedSubscription
 from foretell.language.subscriptions import parse
@@ -44,11 +45,11 @@ def _checks(seed: int, statements: int, least_impossible: int) -> None:
         program = parse(f"{declared}\n" + "\n".join(texts)).checked()
         for statement, text in zip(program.statements, texts, strict=True):
             assert isinstance(statement, CheckedSubscription)
-            search = MatchSearch(statement, program)
+            search, plain = MatchSearch(statement, program), plain_live_steps(statement, program)
             for step in statement.positive:
                 answer = search.match(Deadline(10), step).answer
                 answers[answer.truth.value] += 1
-                if step in bound[statement.name]:
+                if step in bound[statement.name] or step in plain:
                     assert answer.truth is Truth.YES, f"{text}\n{step}: {answer}"
     assert answers["no"] >= least_impossible, answers
     assert answers["cannot tell"] * 20 < answers["no"], answers

@@ -3,8 +3,8 @@
 `RankedTexts` knows texts by their order alone: a text is a number, and the literals of the conditions are known numbers
 in the order of the texts. That is quick, and decides `=`, `<>`, `IN` and `<`; LIKE and functions of texts are unknown
 functions of their arguments. `SequenceTexts` uses the sequences of z3, which know LIKE, contains, starts_with,
-ends_with, length, substr, and most of regexp_like. In both, lower and upper are unknown functions, of which it is certain that they leave no
-letter from A to Z, or from a to z.
+ends_with, length, substr, and most of regexp_like. In both, lower and upper are unknown functions, of which it is
+certain that they leave no letter from A to Z, or from a to z.
 """
 
 from __future__ import annotations
