@@ -70,6 +70,8 @@ class MatchFormulas:
             facts.orderings.append(earlier.end < later.end)
             if len(self.query.encoder.model.sources) > 1:
                 facts.hints.append(z3.Or(earlier.end < later.end, earlier.stream <= later.stream))
+            if "stream" in self.statement.tree.per:
+                facts.hints.append(earlier.stream == later.stream)
         if events:
             earliest = SIMPLE_MOMENT if self.statement.time is Type.TIMESTAMP else 0
             facts.orderings.append(events[0].end >= earliest)
