@@ -46,6 +46,7 @@ def groups(*statements: str) -> list[list[str]]:
         ("x BETWEEN 2 AND 4", "x IN (2, 3, 4)", False),
         ("k > 'a'", "k >= 'a' AND k <> 'a'", True),
         ("n = 1 AND n = 2", "k = 'a' AND k = 'b'", True),
+        ("n = 9007199254740993.0", "n = 9007199254740992", False),  # several INTs equal that FLOAT
         ("n > x", "x < n", False),  # the texts differ, and not every value is tried
     ],
 )
