@@ -205,6 +205,8 @@ def _kind(expression: tree.Expression, kinds: Mapping[Subject, Type]) -> Type | 
             return Type.STRING
         case tree.Call(function=function) if function in ("substr", "lower", "upper"):
             return Type.STRING
+        case tree.Binary(left=left, right=right) if Type.TIMESTAMP in (_kind(left, kinds), _kind(right, kinds)):
+            return Type.TIMESTAMP
         case tree.Binary(operator="*" | "/" | "%") | tree.Call(function="length" | "sqrt" | "pow" | "ln" | "exp"):
             return Type.FLOAT
     return next((kinds[subject] for subject in _subjects(expression) if subject in kinds), None)

@@ -75,7 +75,7 @@ def call_value(function: str, values: Sequence[SqlValue], constant: object, text
     if function == "substr":
         return SqlValue(Type.STRING, texts.substring(terms[0], terms[1:]), null)
     if function == "regexp_like":
-        return truth(texts.unknown(function, terms, z3.BoolSort()), null)
+        return truth(texts.regular(terms[0], str(constant)), null)
     if function in CALENDAR_FIELDS:
         return _calendar_field(function, terms, null, texts)
     return _numeric(function, values, null, constant, texts.facts)

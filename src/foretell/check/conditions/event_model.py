@@ -91,6 +91,11 @@ class SymbolicEvent:
         if any(source.is_derived for source in model.sources):
             self.start = z3.Const(f"{name} start", self.end.sort())
             facts.certain += [self.start <= self.end, *_time_range(self.start, model.time)]
+            facts.certain += [
+                z3.Implies(self.stream == number, self.start == self.end)
+                for number, source in enumerate(model.sources)
+                if not source.is_derived
+            ]
         facts.numbers.append((self.end, model.time))
 
     def symbol(self, attribute: str, sort: z3.SortRef, facts: Facts) -> SqlValue:

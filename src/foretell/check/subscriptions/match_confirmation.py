@@ -13,11 +13,11 @@ from foretell.check.subscriptions.paths import (
     CountedStep,
     LeadingNegation,
     PathConstraint,
+    PathTransition,
     PatternPath,
     Slot,
     Slots,
     TrailingNegation,
-    Transition,
 )
 from foretell.check.witness import Witness
 from foretell.events.types import Scalar, Type
@@ -62,7 +62,7 @@ class Confirmation:
         return any(all(n.events.get(step) is not None for step in steps) for n in notified)
 
     def _confirms_alone(self, path: PatternPath, witness: Witness) -> bool:
-        if any(isinstance(c, Transition) and isinstance(c.operator, tree.FirstWhere) for c in path.constraints):
+        if any(isinstance(c, PathTransition) and isinstance(c.operator, tree.FirstWhere) for c in path.constraints):
             return False
         events = []
         for arrival, event in enumerate(witness.events):
@@ -88,7 +88,7 @@ def is_costly(statement: CheckedSubscription, events: int) -> bool:
 
 def _constraints(constraint: PathConstraint, placed: Mapping[Slot, PlacedEvent]) -> list[Constraint]:
     match constraint:
-        case Transition(absent=absent, before=before, following=following):
+        case PathTransition(absent=absent, before=before, following=following):
             last, first = _last(before, placed), min((placed[s] for s in following), key=lambda at: at.number)
             return [NoneBetween(step, last, first) for step in absent]
         case LeadingNegation(step=step):

@@ -10,7 +10,7 @@ from foretell.check.deadline import Deadline
 from foretell.check.finding import Finding
 from foretell.check.subscriptions.culprits import culprits, listed
 from foretell.check.subscriptions.match_formulas import MatchFormulas, Origin
-from foretell.check.subscriptions.paths import PathSearch, PatternPath, Slot, Transition
+from foretell.check.subscriptions.paths import PathSearch, PathTransition, PatternPath, Slot
 from foretell.language.checked import CheckedProgram, CheckedStep, CheckedSubscription
 
 #: The paths that are tried for one negation.
@@ -30,7 +30,7 @@ def impossible_negation(
     model = EventModel.of(typed, program)
     cores = []
     for number, path in enumerate(PathSearch().paths(typed.pattern, None)):
-        ways = [c for c in path.constraints if isinstance(c, Transition) and step.name in c.absent]
+        ways = [c for c in path.constraints if isinstance(c, PathTransition) and step.name in c.absent]
         if number >= MOST_TRIED or path.gaps or deadline.is_over:
             return None
         if _has_edge(path, step.name):
@@ -56,7 +56,7 @@ def _core(
     statement: CheckedSubscription,
     model: EventModel,
     path: PatternPath,
-    way: Transition,
+    way: PathTransition,
     step: CheckedStep,
     deadline: Deadline,
 ) -> tuple[Labelled, ...] | None:
