@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import foretell as ft
 from foretell.check.witness import Witness, WitnessEvent
 from foretell.check.witness_table import compared_lines, witness_lines
+from foretell.events.types import Scalar
 from foretell.language.checked import CheckedProgram
 
 
@@ -12,7 +15,7 @@ def program(text: str) -> CheckedProgram:
     return ft.parse(text).checked()
 
 
-def events(*rows: tuple[str, int, dict[str, int | str | bool | None]], until: int | None = None) -> Witness:
+def events(*rows: tuple[str, int, Mapping[str, Scalar]], until: int | None = None) -> Witness:
     return Witness(tuple(WitnessEvent(stream, time, attributes) for stream, time, attributes in rows), until)
 
 
