@@ -12,7 +12,8 @@ import foretell as ft
 from foretell.language.check import check
 from foretell.language.checked import CheckedProgram, CheckedSubscription
 from foretell.language.parser import parse
-from tests.exhaustive.small import WHERE, patterns, statement
+from tests.exhaustive.meaning import BITS, Streams, meaning
+from tests.exhaustive.small import LONGEST, WHERE, Small, patterns, statement
 
 STREAM = "STREAM s (kind STRING, lane INT, time INT) TIME time;"
 
@@ -22,9 +23,10 @@ LETTERS = "abx"
 
 @dataclass(frozen=True)
 class Sample:
-    """A statement in text."""
+    """A statement in text, and its pattern where it is one of `tests.exhaustive.small`."""
 
     text: str
+    pattern: Small | None = None
 
     def checked(self) -> tuple[CheckedSubscription, CheckedProgram]:
         program = check(parse(STREAM + self.text))
@@ -37,7 +39,7 @@ def small_samples(operators: int) -> Iterator[Sample]:
     """All patterns with so many operators over two kinds, without negations at their edges."""
     for pattern in patterns(operators):
         if not pattern.needs_window and set(pattern.kinds()) <= {"a", "b"}:
-            yield Sample(statement(pattern, "m", flat=True).replace(WHERE, ";{kind IN ('a', 'b')}"))
+            yield Sample(statement(pattern, "m", flat=True).replace(WHERE, ";{kind IN ('a', 'b')}"), pattern)
 
 
 #: Patterns with selection: counts, FIRST and LAST. `a`, `b` and `c` are defined as the kinds a, b and a.
@@ -76,3 +78,16 @@ def ends(sample: Sample, given: Sequence[str]) -> frozenset[tuple[int, int]]:
 
 def windowed(sample: Sample, window: int) -> Sample:
     return Sample(f"{sample.text[:-1]} WITHIN {window};")
+
+
+def quick_ends(sample: Sample, given: Streams) -> frozenset[tuple[int, int]]:
+    """The same by the oracle of small patterns, which is compared with the reference evaluator in tests/exhaustive."""
+    assert sample.pattern is not None
+    mask = (1 << BITS * LONGEST) - 1
+    codes = meaning(sample.pattern, given, window=False).tolist()
+    return frozenset((code >> BITS * LONGEST, _end(code & mask)) for code in codes)
+
+
+def _end(code: int) -> int:
+    """The last place to which a step is bound."""
+    return (code.bit_length() - 1) // BITS

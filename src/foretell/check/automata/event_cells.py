@@ -26,6 +26,9 @@ from foretell.language import tree
 from foretell.records import record
 from foretell.reference.expressions import Frame, holds, value
 
+#: Beyond it several INTs equal one FLOAT.
+_LARGEST_EXACT = 2.0**53
+
 
 class TooManyCellsError(Exception):
     """Conditions on more attributes than can be combined."""
@@ -57,6 +60,8 @@ def event_cells(conditions: Sequence[tree.Expression], scope: EventScope, most: 
 def is_exact(condition: tree.Expression, scope: EventScope) -> bool:
     """Whether its truth changes at constants of single attributes alone."""
     worked_out = {name for source in scope.sources for name in source.derived}
+    if any(isinstance(constant, float) and abs(constant) > _LARGEST_EXACT for constant in constants_of(condition)):
+        return False
     return all(
         is_plain_comparison(leaf) and not names_time(leaf) and not attributes_of(leaf) & worked_out
         for leaf in leaves(condition)

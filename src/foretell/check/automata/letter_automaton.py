@@ -19,7 +19,7 @@ from foretell.plan.nfa.terms import Connector, Done, Term, threads
 
 #: More states, or moves between them, are not looked at.
 MOST_STATES = 2_000
-MOST_MOVES = 100_000
+MOST_MOVES = 20_000
 
 #: The accepting state.
 ACCEPTED = 0

@@ -30,7 +30,7 @@ from foretell.plan.nfa.term_graph import TermGraph
 
 #: More combinations of events, or more events, are not tried by the reference evaluator.
 _MOST_COMBINATIONS = 20_000
-_MOST_TRIED = 100
+_MOST_TRIED = 40
 _MOST_NEGATED = 12
 
 #: Patterns with more steps are not tried on random values.
@@ -163,8 +163,8 @@ class SubscriptionQuestions:
             return Answer(Truth.YES, "no sequence of events is a match")
         if self._scope.is_produced:
             return Answer(Truth.UNKNOWN, _PRODUCED)
-        for automaton in (self._language.at_most, self._automaton):
-            found = shortest_match(automaton, self._language.usable)
+        automata = self._language.at_most, self._automaton
+        for found in dict.fromkeys(shortest_match(automaton, self._language.usable) for automaton in automata):
             if found is not None:
                 if not self._language.can_be_tried(found):
                     return Answer(Truth.UNKNOWN, TOO_LONG)
