@@ -1,6 +1,8 @@
 """Foretell: complex event processing. Subscribe to patterns of events; get matches, estimates and forecasts."""
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from foretell.errors import ForetellError, ForetellWarning, InputError, LanguageError
@@ -10,8 +12,10 @@ if TYPE_CHECKING:
     from foretell.api.forecasting import backtest, recalibrate, train
     from foretell.api.loss_estimation import estimate_loss
     from foretell.api.run import run
+    from foretell.api.statement_check import check
     from foretell.arguments.statements import load, parse
     from foretell.charts.notification_page import estimate_page
+    from foretell.check.report import CheckReport
     from foretell.engine import Engine
     from foretell.events.ingest.read_options import ReadOptions
     from foretell.events.notification import Notification
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
     from foretell.recover.loss_estimates import LossReport
 
 __all__ = [
+    "CheckReport",
     "Engine",
     "ForetellError",
     "ForetellWarning",
@@ -43,6 +48,7 @@ __all__ = [
     "Subscriptions",
     "backtest",
     "build",
+    "check",
     "estimate_loss",
     "estimate_page",
     "load",
@@ -56,6 +62,7 @@ __all__ = [
 #: Where the other names are. They load on first use: `import foretell` is quick, and the command handles Ctrl-C while
 #: the rest loads.
 _MODULES = {
+    "CheckReport": "foretell.check.report",
     "Engine": "foretell.engine",
     "Learning": "foretell.learn.settings",
     "Limits": "foretell.machine.exec.limits",
@@ -69,6 +76,7 @@ _MODULES = {
     "Subscriptions": "foretell.language.subscriptions",
     "Report": "foretell.forecast.evaluation.report",
     "backtest": "foretell.api.forecasting",
+    "check": "foretell.api.statement_check",
     "estimate_loss": "foretell.api.loss_estimation",
     "estimate_page": "foretell.charts.notification_page",
     "load": "foretell.arguments.statements",
@@ -88,6 +96,17 @@ if not TYPE_CHECKING:  # a type checker would take every name for one that this 
             raise AttributeError(f"module 'foretell' has no attribute '{name}'")
         found = globals()[name] = getattr(import_module(_MODULES[name]), name)
         return found
+
+
+class _Package(ModuleType):
+    """The package, whose `check` is the function: Python would put the subpackage of that name in its place."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name == "check" and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __dir__() -> list[str]:

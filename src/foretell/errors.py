@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -74,7 +74,7 @@ class ForetellError(Exception):
         if self.place != NOWHERE:
             where = f"{self._file}:" if self._file else ""
             lines[0] = f"{where}{self.place.line}:{self.place.column}: {self.message}"
-            lines += _excerpt(self._text, self.place, widest)
+            lines += excerpt(lines_of(self._text), self.place, widest)
         if self.hint:
             lines.append(f"  hint: {self.hint}")
         return "\n".join(lines)
@@ -88,11 +88,7 @@ class LanguageError(ForetellError):
     """A text that is not a valid program: wrong grammar, unknown names, types that do not fit."""
 
     def within(self, text: str, file: str = "") -> ForetellError:
-        lines = lines_of(text)
-        if 1 <= self.place.line <= len(lines) and not self.place.end_line:
-            line, start, end = lines[self.place.line - 1], self.place.column - 1, self.place.end_column - 1
-            start, end = _with_signs(line, start, end)
-            self.place = Place(self.place.line, start + 1, end + 1)
+        self.place = whole_place(lines_of(text), self.place)
         return super().within(text, file)
 
 
@@ -171,9 +167,17 @@ def _unpaired(part: str) -> tuple[list[str], list[str]]:
     return after, before
 
 
-def _excerpt(text: str, place: Place, widest: int) -> list[str]:
-    lines = lines_of(text)
-    if not text or not 1 <= place.line <= len(lines):
+def whole_place(lines: Sequence[str], place: Place) -> Place:
+    """The place of a node in the lines of a text, with the brackets and the `!` that belong to it."""
+    if not 1 <= place.line <= len(lines) or place.end_line:
+        return place
+    start, end = _with_signs(lines[place.line - 1], place.column - 1, place.end_column - 1)
+    return Place(place.line, start + 1, end + 1)
+
+
+def excerpt(lines: Sequence[str], place: Place, widest: int = _WIDEST) -> list[str]:
+    """The line of a place with carets below it, at most so many characters of it; nothing where there is no text."""
+    if lines == [""] or not 1 <= place.line <= len(lines):
         return []
     number = str(place.line)
     line = lines[place.line - 1]

@@ -31,6 +31,9 @@ BETWEEN = (
 )
 HAVING = ("duration > 1", "{other}.v > 0", "count({other}) > 1", "count({other}) = 0", "max({other}.v) < 1")
 STREAM = "STREAM s (v INT, lane INT, time INT) TIME time;"
+SIMULTANEOUS = "STREAM s (v INT, lane INT, time INT) TIME time TIES SIMULTANEOUS;"
+#: The times of the events of a lane where events may be simultaneous.
+TIMES = ((0, 1, 2, 3), (0, 0, 1, 1), (0, 1, 1, 2))
 
 
 def small_statement(pattern: Small, name: str, chance: random.Random) -> str:
@@ -40,6 +43,9 @@ def small_statement(pattern: Small, name: str, chance: random.Random) -> str:
     steps = [f"{kind}{number}" for number, kind in enumerate(pattern.kinds(), 1)]
     negated = {step for step in steps if f"!{step}" in match}
     positive = [step for step in steps if step not in negated]
+    if chance.random() < 0.2:
+        step = chance.choice(positive)
+        match = match.replace(step, chance.choice((f"{step}[2]", f"FIRST {step}", f"LAST {step}")))
     defined = ", ".join(f"{step} AS {_condition(step, positive, chance)}" for step in steps)
     having = ""
     if chance.random() < 0.15:
@@ -61,13 +67,15 @@ def short_streams() -> Iterator[tuple[int | None, ...]]:
         yield from product(VALUES, repeat=length)
 
 
-def all_notifications(text: str) -> list[Notification]:
+def all_notifications(text: str, declared: str = STREAM) -> list[Notification]:
     """The notifications of statements on all short streams, which are lanes of one input."""
-    streams = list(short_streams())
+    times = TIMES if declared == SIMULTANEOUS else TIMES[:1]
+    streams = list(product(times, short_streams()))
     rows = [
-        {"time": time, "v": stream[time], "lane": lane}
-        for time in range(LONGEST)
-        for lane, stream in enumerate(streams)
-        if time < len(stream)
+        {"time": at[place], "v": stream[place], "lane": lane}
+        for place in range(LONGEST)
+        for lane, (at, stream) in enumerate(streams)
+        if place < len(stream)
     ]
-    return EnginePair(f"{STREAM}\n{text}", {"s": rows}, until=UNTIL).embedded()
+    rows.sort(key=lambda row: row["time"] or 0)
+    return EnginePair(f"{declared}\n{text}", {"s": rows}, until=UNTIL).embedded()

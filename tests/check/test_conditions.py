@@ -6,11 +6,16 @@ import random
 from collections.abc import Mapping, Sequence
 
 import pytest
+import z3
 
 from foretell.check.answer import Truth
+from foretell.check.conditions.facts import Facts
+from foretell.check.conditions.regular_expressions import found_anywhere
 from foretell.check.conditions.solver import ConditionSolver, EventAnswer
+from foretell.check.conditions.texts import SequenceTexts
 from foretell.check.deadline import Deadline
 from foretell.events.event import Event, base_key
+from foretell.events.regular_expressions import matching
 from foretell.events.types import Scalar
 from foretell.language import tree
 from foretell.language.checked import CheckedProgram, CheckedSubscription
@@ -77,6 +82,10 @@ def _conjunction(conditions: Sequence[tree.Expression]) -> tree.Expression:
         "n > 'b' AND n < 'a'",
         "stream = 'another'",
         "f AND NOT f",
+        "regexp_like(n, '^[a-c]+$') AND n LIKE '%d%'",
+        "regexp_like(n, '^x') AND NOT starts_with(n, 'x')",
+        "year(at) = 2024 AND at < TIMESTAMP '2023-06-01'",
+        "(v + 0.0) / 1 > v",
     ],
 )
 def test_no_event_meets_a_contradiction(condition: str) -> None:
@@ -102,6 +111,10 @@ def test_no_event_meets_a_contradiction(condition: str) -> None:
         "v * u = 12 AND v > u AND u > 1",
         "CASE WHEN f THEN v > 1 WHEN w > 1 THEN NULL ELSE v = 1 END",
         "floor(w) = 2 AND ceil(w) = 3",
+        "regexp_like(n, '^(ab|cd){2,3}[^a-z]\\d$') AND length(n) = 8",
+        "regexp_like(n, 'x.y|^z') AND contains(n, 'q')",
+        "year(at) = 2024",
+        "month(at, 'Asia/Tokyo') = 2 AND year(at, 'Asia/Tokyo') = 1999",
     ],
 )
 def test_an_event_meets_a_condition(condition: str) -> None:
@@ -136,6 +149,39 @@ def test_implication_between_statements_with_other_names() -> None:
     stronger, weaker = _conjunction(left.steps["e0"].conditions), right.steps["p"].conditions[0]
     assert solver.implies(stronger, weaker, Deadline(10), {"q": "e1"}) is Truth.YES
     assert solver.implies(stronger, weaker, Deadline(10)) is Truth.UNKNOWN
+
+
+# ── regular expressions ──
+
+PIECES = ("a", "b", ".", "[a-c]", "[^b]", "\\d", "\\.", "(a|bc)", "(?:b)", "\\W", "x", "[.x-z]", "-")
+TEXTS = ("", "a", "b", "abc", "a.b", "bcbc", "x1y", "aaab", "\n", "zz-", "a\nb", "ab" * 3, "größe", "B", "1.2")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_regular_expressions_mean_what_re2_means(seed: int) -> None:
+    chance, known = random.Random(seed), 0
+    for _ in range(60):
+        quantified = [
+            chance.choice(PIECES) + chance.choice(("", "", "*", "+", "?", "{2}", "{1,2}", "{1,}")) for _ in "abc"
+        ]
+        branches = [quantified[:2], quantified[2:]] if chance.random() < 0.3 else [quantified]
+        pattern = "|".join(chance.choice(("", "^")) + "".join(b) + chance.choice(("", "$")) for b in branches)
+        language = found_anywhere(pattern)
+        if language is None:
+            continue
+        known += 1
+        for text in TEXTS:
+            literal = SequenceTexts([], Facts()).literal(text)
+            found = z3.is_true(z3.simplify(z3.InRe(literal, language)))
+            assert found == matching([text], pattern)[0], f"{pattern!r} {text!r}"
+    assert known > 30
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(?i)a", r"\bx", r"\pL", "a{1000}", "(" * 100 + ")" * 100, "a**", "[[:alpha:]]", "a^b"]
+)
+def test_other_regular_expressions_are_not_known(pattern: str) -> None:
+    assert found_anywhere(pattern) is None
 
 
 # ── random conditions ──

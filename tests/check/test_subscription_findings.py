@@ -53,12 +53,12 @@ def _findings(statement: str) -> list[tuple[str, str]]:
         ("s MATCH a ; b? DEFINE a AS v > 1, b AS v = a.v AND v < 1", "dead-branch", "b"),
         ("s MATCH (a | b) , c DEFINE a AS v = 1, b AS v = 2, c AS v > a.v", "dead-branch", "b"),
         ("s MATCH a ; !x ; b DEFINE x AS v = 1 AND v = 2", "impossible-negation", "v = 2"),
+        ("s MATCH a ; !x ; b DEFINE a AS v = 1, x AS v = a.v AND v > 2", "impossible-negation", "x"),
+        ("s MATCH a ; !x ; b DEFINE a, b AS v = $k, x AS v = $k AND v <> b.v", "impossible-negation", "x"),
         ("s MATCH !x DEFINE x AS v = 1 AND v = 2 WITHIN 5", "impossible-negation", "v = 2"),
         ("s MATCH a DEFINE a AS v > 1 AND v > 0", "always-true", "v > 0"),
         ("s MATCH a , b DEFINE a AS n = 'x' AND n <> 'y'", "always-true", "n <> 'y'"),
         ("s MATCH a , b DEFINE a AS v > 1 OR v <= 1 OR v IS NULL", "always-true", "v > 1 OR v <= 1 OR v IS NULL"),
-        ("s MATCH a & b DEFINE a, b AS v > 1", "indistinguishable-steps", "b"),
-        ("s MATCH (a | b) , c DEFINE a, b AS v > 1", "indistinguishable-steps", "b"),
         ("s MATCH a @(t(a) = time AND stream = 's')", "trivial", "t(a) = time"),
     ],
 )
@@ -77,6 +77,8 @@ def test_finding(statement: str, code: str, marked: str) -> None:
         "s MATCH a & b DEFINE a AS v > 1 AND t(a) < t(b), b AS v > 1",
         "s MATCH a DEFINE a AS v IS NOT NULL AND v > 1",
         "s MATCH a ; !x ; b DEFINE a AS v = 1, x AS v = a.v, b AS v > 1",
+        "s MATCH a ; !x ; b+ DEFINE a, b AS v = $k, x AS v <> a.v",
+        "s MATCH a ; !x ; b DEFINE a AS v = 1, x AS v > a.v, b AS v = 2",
         "s MATCH a[3] ; b[2] DEFINE a AS v = 1, b AS v = 2",
         "s MATCH FIRST a ; LAST b DEFINE a AS v = 1, b AS v = 2 WITHIN 10",
         "s MATCH a ; b? DEFINE a AS v = 1, b AS v = 2 AFTER MATCH CONSUME",
@@ -95,6 +97,37 @@ def test_a_contradiction_names_its_causes_with_their_places() -> None:
         "'m' never matches: v > 5 of 'a' (3:24), v = $k of 'b' (4:13) and v < 5 of 'b' (4:34) contradict each other"
     )
     assert finding.message == expected
+
+
+def test_a_statement_that_reads_only_what_never_matches() -> None:
+    text = (
+        f"{STREAM} SUBSCRIBE m FROM s MATCH a , b DEFINE a AS v = 1, b AS v < prev.v AND v > 1 RETURN a.v AS v;\n"
+        "SUBSCRIBE o FROM m MATCH a , b; SUBSCRIBE p FROM m, s MATCH a ; b;"
+    )
+    found = [(finding.statement, finding.code) for finding in findings_of(parse(text).checked())]
+    assert found == [("m", "contradicting-steps"), ("o", "vacuous")]
+
+
+def test_events_after_which_a_match_waits_in_vain() -> None:
+    text = "a ; (b , c | d) DEFINE a AS v > 3, b AS v = a.v, c AS v < a.v AND v > b.v, d AS v = 1 HAVING a.v > 2"
+    (finding,) = findings_of(parse(f"{STREAM} SUBSCRIBE m FROM s MATCH {text};").checked())
+    assert finding.code == "dead-branch"
+    assert finding.witness is not None
+    assert [event.attributes["v"] for event in finding.witness.events] == [4, 4]
+
+
+def test_results_of_statements_take_time() -> None:
+    first = f"{STREAM} SUBSCRIBE m FROM s MATCH a , b RETURN a.v AS v;\n"
+    for condition, codes in (("duration >= 30", []), ("duration < 0", ["having-never"])):
+        program = parse(f"{first} SUBSCRIBE o FROM m, s MATCH c ; d HAVING {condition};").checked()
+        assert [finding.code for finding in findings_of(program)] == codes
+    program = parse(f"{first} SUBSCRIBE o FROM m MATCH c DEFINE c AS v > 1 HAVING duration > 30;").checked()
+    statement = program.statements[-1]
+    assert isinstance(statement, CheckedSubscription)
+    witness = MatchSearch(statement, program).match(Deadline(10), simple=True).answer.witness
+    assert witness is not None
+    assert witness.events[0].start is not None
+    assert witness.events[0].time - witness.events[0].start > 30
 
 
 def test_a_witness_is_replayed() -> None:

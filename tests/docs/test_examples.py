@@ -199,6 +199,62 @@ def test_two_falls_of_a_derived_stream() -> None:
     assert ft.run(within, {"months": rows}).summary.matches["two_falls"] == 0
 
 
+def test_checks_page(tmp_path: Path) -> None:
+    text = (ROOT / "docs/check.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    new = next(b for b in blocks if "tries > 6" in b)
+    (tmp_path / "guessed.ftl").write_text(next(b for b in blocks if "bad ; good" in b), encoding="utf-8")
+    (tmp_path / "new.ftl").write_text(new, encoding="utf-8")
+    (tmp_path / "old.ftl").write_text(new.replace("tries > 6", "tries > 5"), encoding="utf-8")
+    commands = _commands(text)
+    assert len(commands) == 4
+    for arguments, shown in commands:
+        done = _foretell(arguments, ROOT if "examples/" in arguments else tmp_path, terminal=True)
+        changing = r"[\d.,]+ (ms|s|min|[kM]?B)\b"
+        assert re.sub(changing, "", done.stdout + done.stderr) == re.sub(changing, "", shown)
+    (allowed,) = [b for b in blocks if b.startswith("-- check: allow")]
+    report = ft.check(allowed)
+    assert (report.findings, report.silenced) == ((), 2)
+
+
+def test_the_code_of_the_checks_page(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (ROOT / "docs/check.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    exec(code, {})
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0].startswith("contradiction m 3 no event can be 'a'")
+    assert shown[1] == "False m reads s (x)"
+
+
+def _statements_of(page: Path) -> list[str]:
+    """The programs that a page shows, those in Python among them."""
+    text = page.read_text(encoding="utf-8")
+    blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    quoted = [part for block in blocks for part in re.findall(r'"""(.*?)"""', block, re.DOTALL)]
+    return [part for part in (*blocks, *quoted) if re.search(r"^\s*(SUBSCRIBE|CORRELATE) \w", part, re.MULTILINE)]
+
+
+PAGES = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if path.name != "check.md"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_no_example_has_a_finding(page: Path) -> None:
+    for text in _statements_of(page):
+        try:
+            subs = ft.parse(text)
+        except ft.LanguageError:
+            assert not text.startswith(("SUBSCRIBE", "CORRELATE", "STREAM"))  # a block of another kind
+            continue
+        report = ft.check(subs)
+        assert (report.findings, report.undecided, report.unasked) == ((), (), ()), text
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "examples").glob("*.ftl")), ids=lambda path: path.name)
+def test_no_file_of_the_examples_has_a_finding(file: Path) -> None:
+    report = ft.check(ft.load(file))
+    assert (report.findings, report.undecided) == ((), ())
+
+
 def test_forecasts_page(tmp_path: Path) -> None:
     """Followed literally: the events, the statements, each command with what it shows."""
     text = (ROOT / "docs/forecasts.md").read_text(encoding="utf-8")

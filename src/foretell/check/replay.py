@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from foretell.check.witness import Witness, WitnessEvent
 from foretell.errors import ForetellError
@@ -13,6 +13,7 @@ from foretell.events.notification import Notification
 from foretell.events.types import EPOCH, Scalar, Type
 from foretell.language import tree
 from foretell.language.checked import CheckedProgram, CheckedStatement, CheckedSubscription
+from foretell.reference.functions import Value
 from foretell.reference.run import run
 
 #: A row of a FOR EACH table.
@@ -31,10 +32,10 @@ def replayed(
     alone = replace(program, statements=(statement,))
     streams: dict[str, list[Event]] = {str(name): [] for name in statement.tree.streams}
     for arrival, event in enumerate(witness.events):
-        streams[event.stream].append(_event(event, program, arrival))
+        streams[event.stream].append(event_of(event, program, arrival))
     tables = {}
     if isinstance(statement, CheckedSubscription) and statement.tree.table is not None:
-        tables = {str(statement.tree.table): [{"id": 1, **_reference_row(row or {}, kinds or {})}]}
+        tables = {str(statement.tree.table): [{"id": 1, **reference_row(row or {}, kinds or {})}]}
     try:
         return run(alone, streams, tables, until=witness.until)
     except (ForetellError, TypeError, AttributeError):  # a type that was assumed does not fit
@@ -46,7 +47,8 @@ def holding(statement: CheckedSubscription) -> CheckedSubscription:
     return replace(statement, tree=replace(statement.tree, after=tree.AfterMatch()))
 
 
-def _event(event: WitnessEvent, program: CheckedProgram, arrival: int) -> Event:
+def event_of(event: WitnessEvent, program: CheckedProgram, arrival: int) -> Event:
+    """An event of a witness as the reference evaluator takes it."""
     schema = program.streams.get(event.stream)
     order = None if schema is None else schema.order
     tie = event.attributes.get(order) if order is not None else None
@@ -55,7 +57,8 @@ def _event(event: WitnessEvent, program: CheckedProgram, arrival: int) -> Event:
     return Event(event.stream, event.attributes, start, event.time, key)
 
 
-def _reference_row(row: TableRow, kinds: Mapping[str, Type]) -> dict[str, Scalar | datetime]:
+def reference_row(row: TableRow, kinds: Mapping[str, Type]) -> dict[str, Value]:
+    """A row as the reference evaluator takes it: timestamps as datetimes."""
     return {
         name: EPOCH + timedelta(microseconds=int(value))
         if kinds.get(name) is Type.TIMESTAMP and isinstance(value, int)

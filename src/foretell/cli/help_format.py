@@ -17,11 +17,11 @@ class PlainValue:
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
         if value is None:
-            return () if param.multiple else None
-        return [self._kind(text) for text in value] if param.multiple else self._kind(value)
+            return () if param.multiple or param.nargs == -1 else None
+        return [self._kind(text) for text in value] if isinstance(value, list | tuple) else self._kind(value)
 
 
-_PLAIN: dict[object, type[bool | str | Path]] = {bool: bool, str: str, list[str]: str, Path: Path}
+_PLAIN: dict[object, type[bool | str | Path]] = {bool: bool, str: str, list[str]: str, Path: Path, list[Path]: Path}
 
 
 def _with_plain_values(parameters: list[Any]) -> list[Any]:
@@ -40,7 +40,7 @@ class GroupedCommand(TyperCommand):
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """The words of the usage line, without the braces of typer around an argument."""
-        return [str(piece).strip("{}") for piece in super().collect_usage_pieces(ctx)]
+        return [str(piece).translate({ord("{"): None, ord("}"): None}) for piece in super().collect_usage_pieces(ctx)]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
@@ -65,7 +65,7 @@ class GroupedCommand(TyperCommand):
 
 
 #: The commands in the order in which people need them; they are defined in several modules.
-_ORDER = ("run", "init", "train", "backtest", "loss", "demo", "explain", "bench")
+_ORDER = ("run", "init", "check", "train", "backtest", "loss", "demo", "explain", "bench")
 
 
 class CommandList(TyperGroup):

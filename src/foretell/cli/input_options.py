@@ -19,6 +19,9 @@ from foretell.events.ingest.read_options import ReadOptions
 _INPUTS, _FORM = "Inputs", "Form of the events (VALUE for all streams, STREAM=VALUE for one)"
 
 
+_FORMATS = "csv, jsonl, parquet or text; on Spark also avro, orc, delta or iceberg. Default: the ending."
+
+
 def _read_option(name: str, metavar: str, text: str) -> Any:
     return typer.Option(name, metavar=metavar, help=text, rich_help_panel=_FORM, show_default=False)
 
@@ -54,11 +57,7 @@ class InputArguments:
     ]
     form: Annotated[
         list[str],
-        _read_option(
-            "--format",
-            "FORMAT",
-            "csv, jsonl, parquet or text; on Spark also avro, orc, delta or iceberg. Default: the ending.",
-        ),
+        _read_option("--format", "FORMAT", _FORMATS),
     ]
     encoding: Annotated[list[str], _read_option("--encoding", "NAME", "Encoding of text files; default: utf-8.")]
     delimiter: Annotated[list[str], _read_option("--delimiter", "CHARACTER", "Separates the fields of CSV.")]
@@ -212,7 +211,17 @@ _CONVERSIONS: Mapping[str, Callable[[str], Any]] = {"columns": _names, "year": _
 
 def takes_inputs(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command these options: it gets them as one argument, `given`, in place of which they are listed."""
+    return _taking(command, get_type_hints(InputArguments, include_extras=True))
+
+
+def takes_sample(command: Callable[..., None]) -> Callable[..., None]:
+    """The same for a command whose --format is that of its output: that of the events is --input-format."""
     hints = get_type_hints(InputArguments, include_extras=True)
+    hints["form"] = Annotated[list[str], _read_option("--input-format", "FORMAT", _FORMATS)]
+    return _taking(command, hints)
+
+
+def _taking(command: Callable[..., None], hints: Mapping[str, Any]) -> Callable[..., None]:
     keyword = inspect.Parameter.KEYWORD_ONLY
     options = [
         inspect.Parameter(name, keyword, default=_default(hint), annotation=hint) for name, hint in hints.items()

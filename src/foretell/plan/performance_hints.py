@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from enum import Enum
 
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
@@ -14,18 +15,36 @@ from foretell.plan.lower.arrival_analysis import analyse_sequence
 from foretell.plan.lower.ir import NO_CODE
 from foretell.plan.prefix_sharing import SharedNfa
 from foretell.plan.strategy import Executor, Kernel, NfaShape, Strategy, TemplateMode, choose_kernel, is_longest
+from foretell.records import record
+
+
+class Gain(Enum):
+    """The gain of a change: an index over the rows of a table or over partial matches, or a quicker way to run."""
+
+    INDEXED_ROWS = "indexed rows"
+    INDEXED_MATCHES = "indexed matches"
+    QUICKER_KERNEL = "quicker kernel"
+
+
+@record
+class PerformanceHint:
+    """A change to a statement, and the gain."""
+
+    gain: Gain
+    text: str
 
 
 def hints_for(
     subscription: CheckedSubscription, strategy: Strategy, nfa: SharedNfa | None, *, shares: bool
-) -> Iterator[str]:
+) -> Iterator[PerformanceHint]:
     """The hints for one subscription. `nfa` is that of the subscription alone, None where its states are not known;
     with `shares` it runs in a larger one, whose kernel others decide too."""
     per_row = strategy.template is not None and strategy.template.value is TemplateMode.EXECUTOR_PER_ROW
     if per_row and strategy.observation is None and strategy.executor.value is not Executor.ABSENCE:
-        yield (
+        yield PerformanceHint(
+            Gain.INDEXED_ROWS,
             "use the parameters only to select the first event, by equalities and at most one bound: "
-            "then one executor serves all rows"
+            "then one executor serves all rows",
         )
     yield from _lane_hints(subscription, strategy, nfa)
     if nfa is not None and strategy.executor.value is Executor.NFA:
@@ -35,7 +54,9 @@ def hints_for(
             yield from _lockstep_hints(subscription, nfa)
 
 
-def _lane_hints(subscription: CheckedSubscription, strategy: Strategy, nfa: SharedNfa | None) -> Iterator[str]:
+def _lane_hints(
+    subscription: CheckedSubscription, strategy: Strategy, nfa: SharedNfa | None
+) -> Iterator[PerformanceHint]:
     key: tree.Expression | None = None
     if strategy.executor.value is Executor.ARRIVALS:
         keys = analyse_sequence(subscription).keys
@@ -45,42 +66,47 @@ def _lane_hints(subscription: CheckedSubscription, strategy: Strategy, nfa: Shar
         column = nfa.compiled.columns[nfa.compiled.process_key]
         key = column.expression if isinstance(column, IndexKey) else None
     if isinstance(key, tree.Attribute) and str(key.name) not in map(str, subscription.tree.per):
-        yield f"add PER {key.name}: all steps share `{key.name}`, and Spark runs lanes in parallel"
+        text = f"add PER {key.name}: all steps share `{key.name}`, and Spark runs lanes in parallel"
+        yield PerformanceHint(Gain.QUICKER_KERNEL, text)
 
 
-def _longest_hints(subscription: CheckedSubscription, nfa: SharedNfa) -> Iterator[str]:
+def _longest_hints(subscription: CheckedSubscription, nfa: SharedNfa) -> Iterator[PerformanceHint]:
     """The change that would let a run be followed as a whole."""
     plain = nfa.compiled.kernel.kernel.value in (Kernel.LONGEST, Kernel.LONGEST_GENERAL)
     if is_longest(subscription) and not plain and subscription.tree.having is not None:
-        yield (
+        yield PerformanceHint(
+            Gain.QUICKER_KERNEL,
             "write HAVING as a condition of the steps, as `b{5,}` for `HAVING count(b) >= 5`: "
-            "LONGEST would then follow a run as a whole and not all its parts"
+            "LONGEST would then follow a run as a whole and not all its parts",
         )
 
 
-def _key_hints(nfa: SharedNfa) -> Iterator[str]:
+def _key_hints(nfa: SharedNfa) -> Iterator[PerformanceHint]:
     if nfa.compiled.kernel.kernel.value is not Kernel.GENERAL or nfa.simultaneous:
         return
     waiting = [n for n, s in enumerate(nfa.states) if not s.waiting.final and not s.waiting.waits]
     unkeyed = [n for n in waiting if nfa.states[n].waiting.key is None and not nfa.states[n].waiting.strict]
     if unkeyed:
         states = ", ".join(map(str, unkeyed))
-        yield (
+        yield PerformanceHint(
+            Gain.INDEXED_MATCHES,
             f"compare with a bound event by an equality, as in `b.key = a.key`: "
-            f"a key would index the partial matches at state{'s' if len(unkeyed) > 1 else ''} {states}"
+            f"a key would index the partial matches at state{'s' if len(unkeyed) > 1 else ''} {states}",
         )
 
 
-def _lockstep_hints(subscription: CheckedSubscription, nfa: SharedNfa) -> Iterator[str]:
+def _lockstep_hints(subscription: CheckedSubscription, nfa: SharedNfa) -> Iterator[PerformanceHint]:
     """The one change that would let the lockstep kernel run a strict NFA."""
     choice = nfa.compiled.kernel
     if choice.kernel.value is not Kernel.STRICT:
         return
     if _is_lockstep(replace(choice.shape, runs_code=False)):
         conditions = ", ".join(f"`{text}`" for text in _relative_conditions(nfa))
-        yield f"without the comparison with a bound event ({conditions}) the lockstep kernel would run it"
+        text = f"without the comparison with a bound event ({conditions}) the lockstep kernel would run it"
+        yield PerformanceHint(Gain.QUICKER_KERNEL, text)
     if subscription.within is not None and _is_lockstep(replace(choice.shape, has_window=False)):
-        yield "without WITHIN the lockstep kernel would run it; `,` bounds memory already"
+        text = "without WITHIN the lockstep kernel would run it; `,` bounds memory already"
+        yield PerformanceHint(Gain.QUICKER_KERNEL, text)
 
 
 def _is_lockstep(shape: NfaShape) -> bool:

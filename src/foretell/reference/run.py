@@ -262,7 +262,7 @@ def _attributes(statement: CheckedSubscription, values: Mapping[str, Value]) -> 
 def _shown(attributes: Mapping[str, Scalar], types: Mapping[str, Type]) -> dict[str, Scalar]:
     """Attributes as a notification carries them: timestamps as text."""
     return {
-        name: format_timestamp(int(found)) if found is not None and types[name] is Type.TIMESTAMP else found
+        name: format_timestamp(int(found)) if found is not None and types.get(name) is Type.TIMESTAMP else found
         for name, found in attributes.items()
     }
 

@@ -77,7 +77,7 @@ def as_float(value: SqlValue, facts: Facts) -> SqlValue:
     exact = z3.ToReal(value.value)
     if z3.is_int_value(value.value):
         return SqlValue(Type.FLOAT, real(float(value.value.as_long())), value.null)
-    result = facts.fresh(Type.FLOAT, z3.RealSort())
+    result = z3.Function("FLOAT", z3.IntSort(), z3.RealSort())(value.value)
     facts.certain.append(z3.Implies(size(exact) <= _WHOLE, result == exact))
     facts.certain.append(size(result - exact) <= size(exact) * _STEP)
     facts.hints.append(size(exact) <= _WHOLE)

@@ -6,6 +6,7 @@ several types the least restrictive is assumed: FLOAT for a number, so that a co
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
@@ -56,7 +57,20 @@ def parameter_types(statement: CheckedStatement) -> Mapping[str, Type]:
     return {name: kind for (form, name), kind in kinds.items() if form == "parameter"}
 
 
-def assumed_kinds(statement: CheckedStatement) -> dict[Subject, Type]:
+def assumed_kinds(statement: CheckedStatement) -> Mapping[Subject, Type]:
+    """The types that use shows. Several questions about a statement, one after the other, need them."""
+    for known, kinds in _latest:
+        if known is statement:
+            return kinds
+    _latest.append((statement, _assumed_kinds(statement)))
+    return _latest[-1][1]
+
+
+#: The latest statements, by which their types are found: it would take long to compare or hash them.
+_latest: deque[tuple[CheckedStatement, Mapping[Subject, Type]]] = deque(maxlen=4)
+
+
+def _assumed_kinds(statement: CheckedStatement) -> dict[Subject, Type]:
     kinds: dict[Subject, Type] = {}
     for name, kind in statement.attributes.items():
         if kind not in _OPEN:
@@ -64,6 +78,7 @@ def assumed_kinds(statement: CheckedStatement) -> dict[Subject, Type]:
     if statement.time not in _OPEN:
         kinds[_TIME] = statement.time
     groups = [group for expression in expressions_of(statement) for group in _groups(expression)]
+    groups += [[condition, tree.Literal(True)] for condition in _conditions_of(statement)]
     if isinstance(statement, CheckedSubscription):
         kinds |= {("variable", n): kind for n, kind in statement.variables.items() if kind not in _OPEN}
         groups += [[tree.Variable(v), e] for step in statement.steps.values() for v, e in step.binders]
@@ -81,6 +96,12 @@ def assumed_kinds(statement: CheckedStatement) -> dict[Subject, Type]:
 
 def expressions_of(statement: CheckedStatement) -> Iterator[tree.Expression]:
     """All expressions of a statement."""
+    yield from _conditions_of(statement)
+    if isinstance(statement, CheckedSubscription):
+        yield from (returned.expression for returned in statement.tree.returns)
+
+
+def _conditions_of(statement: CheckedStatement) -> Iterator[tree.Expression]:
     nodes = [statement.tree.pattern] if isinstance(statement, CheckedSubscription) else []
     for definition in statement.tree.definitions:
         yield definition.condition
@@ -89,7 +110,6 @@ def expressions_of(statement: CheckedStatement) -> Iterator[tree.Expression]:
             yield from step.shape.conditions
         yield from (n.condition for root in nodes for n in root.walk() if isinstance(n, tree.FirstWhere))
         yield from () if statement.tree.having is None else (statement.tree.having,)
-        yield from (returned.expression for returned in statement.tree.returns)
 
 
 def _unify(groups: list[list[tree.Expression]], kinds: dict[Subject, Type]) -> None:
@@ -110,7 +130,6 @@ def _unify(groups: list[list[tree.Expression]], kinds: dict[Subject, Type]) -> N
 
 def _groups(expression: tree.Expression) -> Iterator[list[tree.Expression]]:
     """Expressions that have one type."""
-    yield [expression, tree.Literal(True)]
     for node in expression.walk():
         match node:
             case tree.Binary(operator="AND" | "OR", left=left, right=right):
@@ -186,6 +205,8 @@ def _kind(expression: tree.Expression, kinds: Mapping[Subject, Type]) -> Type | 
             return Type.STRING
         case tree.Call(function=function) if function in ("substr", "lower", "upper"):
             return Type.STRING
+        case tree.Binary(left=left, right=right) if Type.TIMESTAMP in (_kind(left, kinds), _kind(right, kinds)):
+            return Type.TIMESTAMP
         case tree.Binary(operator="*" | "/" | "%") | tree.Call(function="length" | "sqrt" | "pow" | "ln" | "exp"):
             return Type.FLOAT
     return next((kinds[subject] for subject in _subjects(expression) if subject in kinds), None)

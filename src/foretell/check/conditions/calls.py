@@ -20,6 +20,7 @@ from foretell.events.types import Type
 from foretell.language.functions import CALENDAR_FIELDS, CASE_FUNCTIONS, TEXT_TESTS
 
 _HOUR, _MINUTE, _DAY = 3_600_000_000, 60_000_000, 86_400_000_000
+_YEAR = 31_556_952_000_000  # the average of 400 years
 _EXACT_FIELDS: Mapping[str, Callable[[Term], Term]] = {
     "hour": lambda time: (time / _HOUR) % 24,
     "minute": lambda time: (time / _MINUTE) % 60,
@@ -74,7 +75,7 @@ def call_value(function: str, values: Sequence[SqlValue], constant: object, text
     if function == "substr":
         return SqlValue(Type.STRING, texts.substring(terms[0], terms[1:]), null)
     if function == "regexp_like":
-        return truth(texts.unknown(function, terms, z3.BoolSort()), null)
+        return truth(texts.regular(terms[0], str(constant)), null)
     if function in CALENDAR_FIELDS:
         return _calendar_field(function, terms, null, texts)
     return _numeric(function, values, null, constant, texts.facts)
@@ -86,7 +87,20 @@ def _calendar_field(function: str, terms: tuple[Term, ...], null: Formula, texts
     result = texts.unknown(function, terms, z3.IntSort())
     low, high = _FIELD_RANGES[function]
     texts.facts.certain += [result >= low, result <= high]
+    if function in ("year", "month"):
+        _tie_to_date(terms, texts.facts)
     return SqlValue(Type.INT, result, null)
+
+
+def _tie_to_date(terms: tuple[Term, ...], facts: Facts) -> None:
+    """A year is where its time lies between two New Years, give or take two days for leap years and zones. A hint puts
+    the time into the middle of the year and month."""
+    sorts = [term.sort() for term in terms]
+    year, month = (z3.Function(name, *sorts, z3.IntSort())(*terms) for name in ("year", "month"))
+    passed = terms[0] - (year - 1970) * _YEAR
+    facts.certain += [passed >= -2 * _DAY, passed <= _YEAR + 2 * _DAY]
+    middle = (month - 1) * (_YEAR // 12) + _YEAR // 24
+    facts.hints += [passed >= middle - 5 * _DAY, passed <= middle + 5 * _DAY, month >= 1, month <= 12]
 
 
 def _numeric(function: str, values: Sequence[SqlValue], null: Formula, constant: object, facts: Facts) -> SqlValue:

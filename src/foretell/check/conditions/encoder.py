@@ -300,4 +300,4 @@ class Encoder:
         exact = whole.value
         for number in range(2, len(values) + 1):
             exact = z3.If(count == number, whole.value / number, exact)
-        return rounded(exact, whole.null, (), self.facts)
+        return rounded(exact, whole.null, (whole.value,) if len(values) == 1 else (), self.facts)

@@ -57,7 +57,13 @@ def _source(name: str, program: CheckedProgram) -> SourceModel:
         return SourceModel(name)
     lets = {str(item.name): item.expression for item in program.derived.get(name, ())}
     attributes = None if schema.open else frozenset(map(str, schema.attributes))
-    return SourceModel(name, attributes, schema.time, lets, is_derived=schema.time is None and not schema.open)
+    return SourceModel(name, attributes, schema.time, lets, is_result_stream(name, program))
+
+
+def is_result_stream(name: str, program: CheckedProgram) -> bool:
+    """Whether a stream has the results of a statement: it has a time, but no column for it."""
+    schema = program.streams.get(name)
+    return schema is not None and schema.time is None and not schema.open
 
 
 class SymbolicEvent:
@@ -85,6 +91,11 @@ class SymbolicEvent:
         if any(source.is_derived for source in model.sources):
             self.start = z3.Const(f"{name} start", self.end.sort())
             facts.certain += [self.start <= self.end, *_time_range(self.start, model.time)]
+            facts.certain += [
+                z3.Implies(self.stream == number, self.start == self.end)
+                for number, source in enumerate(model.sources)
+                if not source.is_derived
+            ]
         facts.numbers.append((self.end, model.time))
 
     def symbol(self, attribute: str, sort: z3.SortRef, facts: Facts) -> SqlValue:

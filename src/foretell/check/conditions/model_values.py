@@ -56,10 +56,8 @@ class ModelValues:
         time = self.number(event.end, event.model.time)
         if source.time is not None:
             own[source.time] = time
-        return WitnessEvent(source.name, time, own)
-
-    def start(self, event: SymbolicEvent) -> int | float:
-        return self.number(event.start, event.model.time)
+        start = self.number(event.start, event.model.time) if source.is_derived else time
+        return WitnessEvent(source.name, time, own, None if start == time else start)
 
     def _term(self, term: Term) -> Term:
         return self._model.eval(term, model_completion=True)

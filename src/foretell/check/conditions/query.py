@@ -120,5 +120,5 @@ def _needs_characters(node: tree.Node) -> bool:
         case tree.Like():
             return True
         case tree.Call(function=function):
-            return function in (*TEXT_TESTS, "length", "substr")
+            return function in (*TEXT_TESTS, "length", "substr", "regexp_like")
     return False

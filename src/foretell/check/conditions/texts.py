@@ -3,8 +3,8 @@
 `RankedTexts` knows texts by their order alone: a text is a number, and the literals of the conditions are known numbers
 in the order of the texts. That is quick, and decides `=`, `<>`, `IN` and `<`; LIKE and functions of texts are unknown
 functions of their arguments. `SequenceTexts` uses the sequences of z3, which know LIKE, contains, starts_with,
-ends_with, length and substr. In both, lower and upper are unknown functions, of which it is certain that they leave no
-letter from A to Z, or from a to z.
+ends_with, length, substr, and most of regexp_like. In both, lower and upper are unknown functions, of which it is
+certain that they leave no letter from A to Z, or from a to z.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from string import ascii_lowercase, ascii_uppercase
 import z3
 
 from foretell.check.conditions.facts import Facts
+from foretell.check.conditions.regular_expressions import found_anywhere
 from foretell.check.conditions.values import Formula, Term
 
 _ESCAPED = re.compile(r"\\u\{([0-9a-fA-F]+)\}")
@@ -62,6 +63,10 @@ class TextTheory(ABC):
     @abstractmethod
     def decoded(self, values: Iterable[Term]) -> Mapping[Term, str]:
         """The texts of values of a model."""
+
+    def regular(self, text: Term, pattern: str) -> Formula:
+        """regexp_like; the pattern is a constant."""
+        return self.unknown(f"regexp_like(…, {pattern!r})", (text,), z3.BoolSort())
 
     def cased(self, function: str, text: Term) -> Term:
         """lower or upper. Most texts of a model may as well be in that case already."""
@@ -152,6 +157,10 @@ class SequenceTexts(TextTheory):
             for part in re.findall(r"[%_]|[^%_]+", constant)
         ]
         return z3.InRe(text, z3.Concat(parts) if len(parts) > 1 else parts[0] if parts else z3.Re(""))
+
+    def regular(self, text: Term, pattern: str) -> Formula:
+        language = found_anywhere(pattern)
+        return super().regular(text, pattern) if language is None else z3.InRe(text, language)
 
     def test(self, function: str, text: Term, part: Term) -> Formula:
         match function:

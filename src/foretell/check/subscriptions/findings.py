@@ -11,7 +11,6 @@
 | impossible-negation | no event can be a negated step |
 | always-true | a condition follows from the others of its step |
 | trivial | the statement notifies on every event |
-| indistinguishable-steps | nothing distinguishes two sides of `&` or two branches of `|` |
 
 Statements with LOSING, or that read estimates, are checked step by step only: an estimate assumes events that no
 condition has seen. Of statements that read others, the events of these may have any RETURN values. AFTER MATCH, FIRST
@@ -24,6 +23,7 @@ from collections.abc import Iterator
 
 from foretell.check.deadline import Deadline
 from foretell.check.finding import Finding
+from foretell.check.subscriptions.known_matches import KnownMatches
 from foretell.language.checked import CheckedProgram, CheckedSubscription
 
 #: The longest that the check of one statement may take, in seconds.
@@ -31,11 +31,12 @@ MOST_SECONDS = 5.0
 
 
 def subscription_findings(
-    statement: CheckedSubscription, program: CheckedProgram, deadline: Deadline
+    statement: CheckedSubscription, program: CheckedProgram, deadline: Deadline, known: KnownMatches | None = None
 ) -> Iterator[Finding]:
-    """The findings about a subscription, in the order of the text. `program` is the one that it belongs to."""
+    """The findings about a subscription, in the order of the text. `program` is the one that it belongs to; `known`
+    has matches of other statements, which may be matches of this one with other values."""
     from foretell.check.subscriptions.subscription_check import SubscriptionCheck  # loads z3
 
-    found = SubscriptionCheck(statement, program, deadline.part(MOST_SECONDS)).findings()
+    found = SubscriptionCheck(statement, program, deadline.part(MOST_SECONDS), known).findings()
     unique = {(finding.code, finding.place, finding.message): finding for finding in found}
     yield from sorted(unique.values(), key=lambda finding: (finding.place.line, finding.place.column))

@@ -18,10 +18,10 @@ from foretell.check.subscriptions.paths import (
     CountedStep,
     LeadingNegation,
     PathConstraint,
+    PathTransition,
     PatternPath,
     Slot,
     TrailingNegation,
-    Transition,
 )
 from foretell.errors import NOWHERE, Place
 from foretell.events.types import Type
@@ -70,6 +70,8 @@ class MatchFormulas:
             facts.orderings.append(earlier.end < later.end)
             if len(self.query.encoder.model.sources) > 1:
                 facts.hints.append(z3.Or(earlier.end < later.end, earlier.stream <= later.stream))
+            if "stream" in self.statement.tree.per:
+                facts.hints.append(earlier.stream == later.stream)
         if events:
             earliest = SIMPLE_MOMENT if self.statement.time is Type.TIMESTAMP else 0
             facts.orderings.append(events[0].end >= earliest)
@@ -133,7 +135,7 @@ class MatchFormulas:
 
     def _constraint(self, constraint: PathConstraint) -> Iterator[Labelled]:
         match constraint:
-            case Transition(before=before, following=following):
+            case PathTransition(before=before, following=following):
                 last, first = self.frames.last_of(before), self.frames.first_of(following)
                 if self.statement.simultaneous:
                     formula = self.frames.events[first].end > self.frames.events[last].end
@@ -149,7 +151,7 @@ class MatchFormulas:
             case TrailingNegation():
                 return  # nothing comes after the match
 
-    def _operator(self, way: Transition, last: Slot, first: Slot) -> Iterator[Labelled]:
+    def _operator(self, way: PathTransition, last: Slot, first: Slot) -> Iterator[Labelled]:
         passed = self.frames.between(last, first)
         operator = way.operator
         if isinstance(operator, tree.Next) and passed:
@@ -161,7 +163,7 @@ class MatchFormulas:
             others = [negation(both(self._is_between(p, last, first), self._fits(condition, p, way))) for p in passed]
             yield Labelled(origin, both(fits, *others))
 
-    def _fits(self, condition: tree.Expression, slot: Slot, way: Transition) -> Formula:
+    def _fits(self, condition: tree.Expression, slot: Slot, way: PathTransition) -> Formula:
         return self.query.encoder.holds(condition, self.frames.of_operator(slot, way.before))
 
     def _is_between(self, slot: Slot, after: Slot, before: Slot) -> Formula:

@@ -9,7 +9,7 @@ from foretell.check.conditions.encoder import Encoder
 from foretell.check.conditions.event_model import SymbolicEvent
 from foretell.check.conditions.frames import SymbolicFrame
 from foretell.check.conditions.values import SqlValue
-from foretell.check.subscriptions.paths import Gap, PatternPath, Slot, Slots
+from foretell.check.subscriptions.paths import PatternPath, RepetitionGap, Slot, Slots
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.records import record
@@ -46,7 +46,7 @@ class MatchFrames:
     def _event(self, name: str, *, free: bool = False) -> SymbolicEvent:
         return SymbolicEvent(name, self._encoder.model, self._encoder.facts, self._lane, free=free)
 
-    def _gap(self, gap: Gap) -> list[PlacedStep]:
+    def _gap(self, gap: RepetitionGap) -> list[PlacedStep]:
         place = max((self._places[slot] for slot in gap.before), default=-1.0) + 0.5
         return [PlacedStep(place, step, self._event(f"{step} {place}", free=True)) for step in sorted(gap.steps)]
 

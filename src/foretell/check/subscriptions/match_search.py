@@ -7,7 +7,7 @@ paths than are tried, formulas that z3 gives up, and models that only an approxi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from foretell.check.answer import Answer, Truth
@@ -16,10 +16,13 @@ from foretell.check.conditions.event_model import EventModel
 from foretell.check.conditions.model_values import ModelValues, values_of
 from foretell.check.conditions.query import Labelled, Outcome
 from foretell.check.deadline import Deadline
-from foretell.check.replay import holding, replayed
+from foretell.check.subscriptions.known_matches import KnownMatch, KnownMatches
+from foretell.check.subscriptions.match_confirmation import Confirmation, is_costly
 from foretell.check.subscriptions.match_formulas import MatchFormulas
 from foretell.check.subscriptions.paths import PathSearch, PatternPath
+from foretell.check.subscriptions.reduced_statements import has_step
 from foretell.check.witness import Witness
+from foretell.events.types import Scalar
 from foretell.language import tree
 from foretell.language.checked import CheckedProgram, CheckedSubscription
 from foretell.language.pattern_shape import most_events
@@ -45,28 +48,35 @@ class FoundMatch:
 class MatchSearch:
     """Questions about the matches of one statement."""
 
-    def __init__(self, statement: CheckedSubscription, program: CheckedProgram) -> None:
+    def __init__(
+        self, statement: CheckedSubscription, program: CheckedProgram, known: KnownMatches | None = None
+    ) -> None:
         self.statement = with_assumed_types(statement)
+        self._known = KnownMatches() if known is None else known
         self.program = program
         self.model = EventModel.of(self.statement, program)
         self._kinds = parameter_types(statement)
         self._paths = PathSearch()
+        self._row: Mapping[str, Scalar] = {}
 
     def match(self, deadline: Deadline, step: str | None = None, *, simple: bool = False) -> FoundMatch:
         """A match, one that binds a step if it is named; with `simple` one that is easy to read."""
+        guessed = None if simple else self._guessed(step)
+        if guessed is not None:
+            return guessed
         pattern = self.statement.pattern if step is None else binding(self.statement.pattern, step)
         shortest = self._shortest(pattern, step)
-        found, reason = self._first_match(islice(shortest, FIRST_PATHS), step, deadline, simple=simple)
+        found, reason = self._first_match(islice(shortest, FIRST_PATHS), deadline, simple=simple)
         if found is None:
             impossible = self._impossible(pattern, step, deadline, reason)
             if impossible.answer.truth is Truth.NO:
                 return impossible
-            found, reason = self._first_match(shortest, step, deadline, simple=simple)
+            found, reason = self._first_match(shortest, deadline, simple=simple)
             return found or FoundMatch(Answer(Truth.UNKNOWN, reason or impossible.answer.reason))
         return found
 
     def _first_match(
-        self, paths: Iterator[PatternPath], step: str | None, deadline: Deadline, *, simple: bool
+        self, paths: Iterator[PatternPath], deadline: Deadline, *, simple: bool
     ) -> tuple[FoundMatch | None, str]:
         """The first match that is confirmed, or why there may be others."""
         reason = ""
@@ -74,8 +84,9 @@ class MatchSearch:
             if deadline.is_over:
                 return None, "time is over"
             formulas = MatchFormulas(self.statement, self.model, path)
-            witness = self._confirmed(formulas, deadline, step, simple=simple)
+            witness = self._confirmed(formulas, deadline, simple=simple)
             if witness is not None:
+                self._known.add(self.statement, KnownMatch(witness, self._row, path.steps))
                 return FoundMatch(Answer(Truth.YES, "", witness), path.steps), ""
             if not formulas.query.refuted:
                 reason = "no match was found by trial"
@@ -104,9 +115,20 @@ class MatchSearch:
 
     # ── confirmation ──
 
-    def _confirmed(
-        self, formulas: MatchFormulas, deadline: Deadline, step: str | None, *, simple: bool
-    ) -> Witness | None:
+    def _guessed(self, step: str | None) -> FoundMatch | None:
+        """A match of a statement with other constants, carried over to this one."""
+        for guess in self._known.guesses(self.statement):
+            if step is not None and step not in guess.steps:
+                continue
+            if is_costly(self.statement, len(guess.witness.events)):
+                continue
+            confirmation = Confirmation(self.statement, self.program, guess.row, self._kinds)
+            if confirmation.binds(guess.witness, guess.steps):
+                self._known.add(self.statement, guess)
+                return FoundMatch(Answer(Truth.YES, "", guess.witness), guess.steps)
+        return None
+
+    def _confirmed(self, formulas: MatchFormulas, deadline: Deadline, *, simple: bool) -> Witness | None:
         query, frames = formulas.query, formulas.frames
         symbols = [frames.events[slot] for slot in formulas.path.slots]
         for model in query.models(formulas.parts, deadline, simple=simple):
@@ -115,8 +137,8 @@ class MatchSearch:
             events = tuple(values.event(symbol) for symbol in symbols)
             row = {name: values.scalar(value) for name, value in frames.parameters.items()}
             witness = Witness(events, self._until(events[-1].time))
-            told = replayed(holding(self.statement), self.program, witness, row, self._kinds)
-            if any(step is None or n.events.get(step) is not None for n in told):
+            if Confirmation(self.statement, self.program, row, self._kinds).confirms(formulas.path, witness):
+                self._row = row
                 return witness
         return None
 
@@ -145,13 +167,3 @@ def binding(pattern: tree.Pattern, step: str) -> tree.Pattern:
             )
             return tree.Sequence(bound, absent, place=pattern.place)
     return pattern
-
-
-def has_step(pattern: tree.Node, step: str) -> bool:
-    """Whether a pattern may bind a step."""
-    match pattern:
-        case tree.Negation():
-            return False
-        case tree.Step(name=name):
-            return str(name) == step
-    return any(has_step(child, step) for child in pattern.children())

@@ -35,7 +35,7 @@ Slots = tuple[Slot, ...]
 
 
 @record
-class Transition:
+class PathTransition:
     """The way from all that is bound before to the first of the events that follow."""
 
     operator: tree.Operator | None
@@ -68,11 +68,11 @@ class CountedStep:
     before: Slots
 
 
-PathConstraint = Transition | LeadingNegation | TrailingNegation | CountedStep
+PathConstraint = PathTransition | LeadingNegation | TrailingNegation | CountedStep
 
 
 @record
-class Gap:
+class RepetitionGap:
     """Any number of rounds between two of a repetition, which may bind these steps."""
 
     steps: frozenset[str]
@@ -86,7 +86,7 @@ class PatternPath:
 
     slots: Slots = ()
     constraints: tuple[PathConstraint, ...] = ()
-    gaps: tuple[Gap, ...] = ()
+    gaps: tuple[RepetitionGap, ...] = ()
     pending: tuple[str, ...] = ()
 
     @property
@@ -108,7 +108,7 @@ class PatternPath:
 
 
 def _preceded(constraint: PathConstraint, before: Slots) -> PathConstraint:
-    if isinstance(constraint, Transition | CountedStep):
+    if isinstance(constraint, PathTransition | CountedStep):
         return replace(constraint, before=before + constraint.before)
     return constraint
 
@@ -222,7 +222,7 @@ class PathSearch:
             for last in self.paths(repeat.body, None):
                 if last.bound:
                     whole = first.then(last)
-                    yield replace(whole, gaps=(*whole.gaps, Gap(steps, first.slots, last.slots)))
+                    yield replace(whole, gaps=(*whole.gaps, RepetitionGap(steps, first.slots, last.slots)))
 
     def _conjunction(self, sides: tuple[tree.Pattern, ...], size: int | None) -> Iterator[PatternPath]:
         if not sides:
@@ -246,7 +246,7 @@ def _counted(step: str, index: int, *, is_open: bool) -> Iterator[PatternPath]:
     """The i-th event, with the other events that are counted; some of those of the match may be among these."""
     if index - 1 > MOST_COUNTED:
         if is_open:
-            yield PatternPath((Slot(step),), gaps=(Gap(frozenset(), (), ()),))
+            yield PatternPath((Slot(step),), gaps=(RepetitionGap(frozenset(), (), ()),))
         return
     for others in range(index - 1, -1, -1):
         at = Slot(step)
@@ -262,7 +262,7 @@ def _extended(
         return so_far.then(found)
     if not found.bound:
         return so_far.then(PatternPath(pending=absent))
-    way = Transition(operator, so_far.pending + absent, so_far.bound, found.bound)
+    way = PathTransition(operator, so_far.pending + absent, so_far.bound, found.bound)
     return so_far.then(found, (way,))
 
 

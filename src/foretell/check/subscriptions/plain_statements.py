@@ -8,6 +8,7 @@ and `,` see no other event.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -74,8 +75,24 @@ def plain_domains(step: CheckedStep, kinds: Mapping[str, Type]) -> Domains | Non
 
 def is_plainly_possible(step: CheckedStep, kinds: Mapping[str, Type]) -> bool:
     """Whether it is known without a solver that an event can be the step."""
-    domains = plain_domains(step, kinds)
+    domains = plain_domains(replace(step, conditions=_without_comparisons_with_variables(step)), kinds)
     return domains is not None and all(_has_values(domain, kinds.get(name)) for name, domain in domains.items())
+
+
+def _without_comparisons_with_variables(step: CheckedStep) -> tuple[tree.Expression, ...]:
+    """The conditions without `attribute = $variable`, which an event can meet whatever else is asked of it, unless
+    that is about the same attribute."""
+    named = Counter(str(node.name) for condition in step.conditions for node in _attributes(condition))
+    return tuple(condition for condition in step.conditions if not _is_free_comparison(condition, named))
+
+
+def _is_free_comparison(condition: tree.Expression, named: Mapping[str, int]) -> bool:
+    match condition:
+        case tree.Binary(operator="=", left=tree.Attribute(event=tree.This(), name=name), right=tree.Variable()):
+            return named[str(name)] == 1
+        case tree.Binary(operator="=", left=tree.Variable(), right=tree.Attribute(event=tree.This(), name=name)):
+            return named[str(name)] == 1
+    return False
 
 
 def _has_values(domain: Domain, kind: Type | None, *, valued: bool = False) -> bool:

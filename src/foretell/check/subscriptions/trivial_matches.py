@@ -1,10 +1,9 @@
-"""Statements that notify on every event, and steps that nothing distinguishes."""
+"""Statements that notify on every event."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import reduce
-from itertools import combinations
 
 from foretell.check.answer import Truth
 from foretell.check.conditions.own_references import with_bare_references
@@ -64,47 +63,3 @@ def _outside_of_comparisons(condition: tree.Expression) -> Iterator[tree.Node]:
 def _conjunction(step: CheckedStep) -> tree.Expression:
     own = with_bare_references(step.conditions, step.name)
     return reduce(lambda left, right: tree.Binary("AND", left, right), own)
-
-
-# ── steps that nothing distinguishes ──
-
-
-def indistinguishable_findings(statement: CheckedSubscription) -> Iterator[Finding]:
-    """Findings about two sides of `&`, or two branches of `|`, with the same conditions."""
-    for node in statement.pattern.walk():
-        if isinstance(node, tree.Conjunction | tree.Alternation):
-            parts = node.sides if isinstance(node, tree.Conjunction) else node.branches
-            names = [str(part.name) for part in parts if isinstance(part, tree.Step)]
-            for first, second in combinations(names, 2):
-                if _are_alike(statement, first, second):
-                    yield _indistinguishable(statement, node, first, second)
-
-
-def _are_alike(statement: CheckedSubscription, first: str, second: str) -> bool:
-    left, right = statement.steps[first], statement.steps[second]
-    if _is_named(statement, first) or _is_named(statement, second):
-        return False
-    return set(left.conditions) == set(right.conditions) and set(left.binders) == set(right.binders)
-
-
-def _is_named(statement: CheckedSubscription, step: str) -> bool:
-    """Whether anything but the step's own definition names it."""
-    expressions = [c for other in statement.steps.values() for c in other.conditions]
-    expressions += [value for other in statement.steps.values() for _, value in other.binders]
-    expressions += [returned.expression for returned in statement.tree.returns]
-    expressions += [n.condition for n in statement.pattern.walk() if isinstance(n, tree.FirstWhere)]
-    expressions += [] if statement.tree.having is None else [statement.tree.having]
-    named = any(step in expression.named_steps for expression in expressions)
-    return named or statement.tree.after.step == step
-
-
-def _indistinguishable(
-    statement: CheckedSubscription, node: tree.Conjunction | tree.Alternation, first: str, second: str
-) -> Finding:
-    place = statement.steps[second].shape.place
-    both = isinstance(node, tree.Conjunction)
-    result = "each pair of events matches twice" if both else "each event matches twice"
-    message = f"nothing distinguishes '{first}' and '{second}', so {result}"
-    order = f"put them in an order, as in {first} ; {second}" if both else f"delete '{second}'"
-    hint = f"{order}, or give them different conditions"
-    return Finding("indistinguishable-steps", statement.name, message, place, hint)
