@@ -56,7 +56,7 @@ def compare(wholes: Sequence[tree.Correlation]) -> Counter[Truth]:
 
 
 def test_small_expressions() -> None:
-    truths = compare([*small_expressions()][::100])
+    truths = compare([*small_expressions()][::130])
     assert truths[Truth.YES] > 50
     assert truths[Truth.NO] > 200
 

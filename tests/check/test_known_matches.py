@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 import foretell as ft
@@ -80,4 +82,13 @@ def test_a_large_program_has_the_findings_of_its_statements() -> None:
     report = ft.check(large_program(300))
     assert [finding.statement for finding in report.findings] == ["s99", "s199", "s299"]
     assert {finding.code for finding in report.findings} == {"contradicting-steps"}
+    assert (report.unasked, report.undecided) == ((), ())
+
+
+@pytest.mark.soak
+def test_ten_thousand_statements_take_less_than_a_minute() -> None:
+    since = time.process_time()
+    report = ft.check(large_program(10_000), seconds=600)
+    assert time.process_time() - since < 60
+    assert len(report.findings) == 100
     assert (report.unasked, report.undecided) == ((), ())

@@ -40,7 +40,7 @@ def _nested(depth: int, open_with: str, inner: str, close_with: str) -> str:
         " AND ".join(f"v <> {number}" for number in range(DEEPEST - 20)),
         f"v IN ({', '.join(map(str, range(10_000)))})",
         f"n NOT IN ({', '.join(repr(str(number)) for number in range(3_000))}) AND v + 1 > u",
-        "regexp_like(n, '^(a+)+$') AND n LIKE '%b%b%b%b%c'",
+        "regexp_like(n, '^(a+|b)+$') AND n LIKE '%b%b%b%b%'",
         "length(n) > 100000",
         "pow(v, u) = ln(w) AND v * u * w > 5 AND v / u < w",
         "substr(n, v, u) = substr(n, u, v) AND contains(n, substr(n, 2))",

@@ -101,9 +101,9 @@ def compare(seed: int, statements: int, lanes: int, length: int) -> Counter[Trut
 
 
 def test_random_statements() -> None:
-    truths = compare(1, 20, 60, 6)
-    assert truths[Truth.YES] > 20
-    assert truths[Truth.NO] > 100
+    truths = compare(1, 16, 60, 6)
+    assert truths[Truth.YES] > 15
+    assert truths[Truth.NO] > 60
 
 
 @pytest.mark.soak

@@ -108,6 +108,14 @@ def test_a_statement_that_reads_only_what_never_matches() -> None:
     assert found == [("m", "contradicting-steps"), ("o", "vacuous")]
 
 
+def test_events_after_which_a_match_waits_in_vain() -> None:
+    text = "a ; (b , c | d) DEFINE a AS v > 3, b AS v = a.v, c AS v < a.v AND v > b.v, d AS v = 1 HAVING a.v > 2"
+    (finding,) = findings_of(parse(f"{STREAM} SUBSCRIBE m FROM s MATCH {text};").checked())
+    assert finding.code == "dead-branch"
+    assert finding.witness is not None
+    assert [event.attributes["v"] for event in finding.witness.events] == [4, 4]
+
+
 def test_results_of_statements_take_time() -> None:
     first = f"{STREAM} SUBSCRIBE m FROM s MATCH a , b RETURN a.v AS v;\n"
     for condition, codes in (("duration >= 30", []), ("duration < 0", ["having-never"])):

@@ -73,7 +73,14 @@ def _measured(
         lanes = runtime.lane_counts.get(statement.name, 1)
     except ForetellError as error:
         return StatementFigures(
-            statement.name, events, 0, matches, most.partial, most.in_lane, most.memory, (), str(error)
+            statement=statement.name,
+            events=events,
+            lanes=0,
+            matches=matches,
+            partial=most.partial,
+            in_lane=most.in_lane,
+            memory=most.memory,
+            stopped=error.message,
         )
     return StatementFigures(
         statement=statement.name,

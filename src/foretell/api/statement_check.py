@@ -12,7 +12,7 @@ from foretell.arguments.statements import SubscriptionsLike, as_subscriptions
 from foretell.arguments.streams import observed_schema, read_inputs, read_tables
 from foretell.arguments.validation import as_mapping, as_tables, bad_argument
 from foretell.check.assumed_schemas import with_assumed_schemas
-from foretell.check.comparison import Comparison, compare, compared_program
+from foretell.check.comparison import StatementComparison, compare, compared_program
 from foretell.check.costs.figures import StatementFigures
 from foretell.check.deadline import Deadline
 from foretell.check.dependencies import dependencies_of
@@ -72,7 +72,7 @@ def check(
     closed = with_assumed_schemas(program.program, checked, parameters)
     settings = CheckSettings(statement_seconds, costs or inputs is not None, parameters)
     found = check_program(program, closed, deadline, settings)
-    comparisons: tuple[Comparison, ...] = ()
+    comparisons: tuple[StatementComparison, ...] = ()
     other_closed = None
     if other is not None:
         other_closed = with_assumed_schemas(other.program, _checked(other, batches, parameters), parameters)

@@ -16,6 +16,7 @@ from foretell.records import record
 
 #: The time of a stream that nobody declares, unless an attribute has this name.
 _TIME = "time"
+_TIME_KIND: Subject = ("time", "")
 
 
 @record
@@ -35,14 +36,14 @@ def with_assumed_schemas(program: Program, checked: CheckedProgram, tables: Mapp
         return ClosedProgram(checked)
     attributes: dict[str, dict[str, Type]] = {name: dict(schema.attributes) for name, schema in opened.items()}
     times: dict[str, Type] = {}
-    for statement in checked.statements:
-        read = [name for name in map(str, statement.tree.streams) if name in opened]
-        if read:
-            kinds = _kinds(statement, [opened[name] for name in read])
-            for stream in read:
+    for statement in reversed(checked.statements):  # what reads a derived stream shows the time of its sources, too
+        read = list(map(str, statement.tree.streams))
+        kinds = _kinds(statement, [checked.streams[name] for name in read])
+        time = _time(times.get(statement.name), kinds)
+        for stream in read:
+            times[stream] = _time(times.get(stream), {_TIME_KIND: time})
+            if stream in opened:
                 _assume(attributes[stream], statement, kinds)
-                time = kinds.get(("time", ""), Type.INT)
-                times[stream] = max(times.get(stream, time), time, key=_preference)
     reason = ""
     for number in (Type.FLOAT, Type.INT):  # functions such as `substr` take INT alone
         schemas = {
@@ -88,7 +89,7 @@ def _kinds(statement: CheckedStatement, schemas: Sequence[Schema]) -> Mapping[Su
             case tree.Attribute(name=name) | tree.Aggregate(attribute=str(name)) if name not in known:
                 return assumed_kinds(statement)
     window = statement.tree.within if isinstance(statement.tree, tree.Subscription) else None
-    return {("time", ""): Type.TIMESTAMP} if isinstance(window, tree.Span) else {}
+    return {_TIME_KIND: Type.TIMESTAMP} if isinstance(window, tree.Span) else {}
 
 
 def _assume(attributes: dict[str, Type], statement: CheckedStatement, kinds: Mapping[Subject, Type]) -> None:
@@ -100,9 +101,10 @@ def _assume(attributes: dict[str, Type], statement: CheckedStatement, kinds: Map
         attributes.setdefault(name, Type.STRING)
 
 
-def _preference(kind: Type) -> int:
+def _time(known: Type | None, kinds: Mapping[Subject, Type]) -> Type:
     """A time is a TIMESTAMP where one of the statements shows it, and a fraction where one of them does."""
-    return (Type.INT, Type.FLOAT, Type.TIMESTAMP).index(kind)
+    order = (Type.INT, Type.FLOAT, Type.TIMESTAMP)
+    return max(known or Type.INT, kinds.get(_TIME_KIND, Type.INT), key=order.index)
 
 
 def _closed(schema: Schema, attributes: Mapping[str, Type], time: Type) -> Schema:

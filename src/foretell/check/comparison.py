@@ -1,4 +1,4 @@
-"""Comparison of the statements of two programs: equivalent, contained, different, or "cannot tell"."""
+"""StatementComparison of the statements of two programs: equivalent, contained, different, or "cannot tell"."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Relation(Enum):
 
 
 @record
-class Comparison:
+class StatementComparison:
     """A statement compared with one of another program. `reason` says why the relation is not known, or what decides
     it. `left_alone` shows notifications of the first statement that the second does not make, `right_alone` the
     reverse. `file` has the second one, or the only one."""
@@ -80,7 +80,9 @@ def compared_program(closed: ClosedProgram, file: str) -> ComparedProgram:
     return ComparedProgram(closed.program, file, lets, closed.untyped)
 
 
-def compare(left: ComparedProgram, right: ComparedProgram, deadline: Deadline, seconds: float) -> Iterator[Comparison]:
+def compare(
+    left: ComparedProgram, right: ComparedProgram, deadline: Deadline, seconds: float
+) -> Iterator[StatementComparison]:
     """The statements of the same name, or the only ones of both programs; then those that have no partner. `seconds`
     bounds each question."""
     ours, theirs = left.by_name, right.by_name
@@ -93,19 +95,21 @@ def compare(left: ComparedProgram, right: ComparedProgram, deadline: Deadline, s
         right_alone = [name for name in theirs if name not in ours]
     for mine, other in pairs:
         yield replace(_compared(mine, other, left, right, deadline.part(seconds)), file=right.file)
-    yield from (Comparison(name, "", Relation.ONLY, file=left.file) for name in left_alone)
-    yield from (Comparison("", name, Relation.ONLY, file=right.file) for name in right_alone)
+    yield from (StatementComparison(name, "", Relation.ONLY, file=left.file) for name in left_alone)
+    yield from (StatementComparison("", name, Relation.ONLY, file=right.file) for name in right_alone)
 
 
 def _compared(
     ours: CheckedStatement, theirs: CheckedStatement, left: ComparedProgram, right: ComparedProgram, deadline: Deadline
-) -> Comparison:
+) -> StatementComparison:
     if _reading_key(ours, left) == _reading_key(theirs, right):
-        return Comparison(ours.name, theirs.name, Relation.EQUIVALENT, "their texts say the same")
+        return StatementComparison(ours.name, theirs.name, Relation.EQUIVALENT, "their texts say the same")
     if deadline.is_over:
-        return Comparison(ours.name, theirs.name, Relation.UNKNOWN, "the time is over")
+        return StatementComparison(ours.name, theirs.name, Relation.UNKNOWN, "the time is over")
     if ours.name in left.untyped or theirs.name in right.untyped:
-        return Comparison(ours.name, theirs.name, Relation.UNKNOWN, "the types of what they read are not known")
+        return StatementComparison(
+            ours.name, theirs.name, Relation.UNKNOWN, "the types of what they read are not known"
+        )
     from foretell.check.automata.containment import contained  # loads Z3
 
     forward = contained(ours, theirs, left.program, right.program, deadline)
@@ -113,7 +117,7 @@ def _compared(
     return related(ours.name, theirs.name, forward, backward)
 
 
-def related(left: str, right: str, forward: Answer, backward: Answer) -> Comparison:
+def related(left: str, right: str, forward: Answer, backward: Answer) -> StatementComparison:
     """The relation by two answers: whether the first statement is contained in the second, and the reverse."""
     relation = {
         (Truth.YES, Truth.YES): Relation.EQUIVALENT,
@@ -130,7 +134,7 @@ def related(left: str, right: str, forward: Answer, backward: Answer) -> Compari
         reason = f"{within}, the reverse is not known: {reason}"
     left_alone = forward.witness if forward.truth is Truth.NO else None
     right_alone = backward.witness if backward.truth is Truth.NO else None
-    return Comparison(left, right, relation, reason, left_alone, right_alone)
+    return StatementComparison(left, right, relation, reason, left_alone, right_alone)
 
 
 def _reading_key(statement: CheckedStatement, program: ComparedProgram) -> Hashable:

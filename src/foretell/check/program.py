@@ -31,7 +31,7 @@ class CheckSettings:
 
 @record
 class ProgramFindings:
-    """What is found in a program. `undecided` are questions that ran into a limit, `unasked` the statements for which
+    """The findings of a program. `undecided` are questions that ran into a limit, `unasked` the statements for which
     no time was left."""
 
     findings: tuple[Finding, ...]
@@ -95,7 +95,7 @@ def _notes(statement: CheckedStatement, program: CheckedProgram, settings: Check
 def _allowed(
     subscriptions: Subscriptions, found: list[Finding], unasked: tuple[str, ...], settings: CheckSettings
 ) -> ProgramFindings:
-    """What the text does not allow, in its order. An allowance counts as unused only where its code was looked for."""
+    """The findings that the text does not allow, in its order. An allowance counts as unused only where its code was looked for."""
     allowances = allowances_of(subscriptions.text, subscriptions.program.statements)
     silenced = allowances.silence(found)
     open_questions = {*unasked, *(finding.statement for finding in found if not finding.certain)}

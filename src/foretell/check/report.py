@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foretell.check.codes import is_note
-from foretell.check.comparison import Comparison
+from foretell.check.comparison import StatementComparison
 from foretell.check.costs.figures import StatementFigures
 from foretell.check.dependencies import Dependencies
 from foretell.check.finding import Finding
@@ -19,7 +19,7 @@ from foretell.language.checked import CheckedProgram
 
 @dataclass(frozen=True, repr=False)
 class CheckReport(Viewed):
-    """What a check of statements has found.
+    """The result of a check of statements.
 
     | field | |
     | --- | --- |
@@ -39,7 +39,7 @@ class CheckReport(Viewed):
     undecided: tuple[Finding, ...] = ()
     unasked: tuple[str, ...] = ()
     silenced: int = 0
-    comparisons: tuple[Comparison, ...] = ()
+    comparisons: tuple[StatementComparison, ...] = ()
     dependencies: Dependencies = field(default_factory=Dependencies)
     figures: tuple[StatementFigures, ...] = ()
     text: str = ""
@@ -127,7 +127,7 @@ def _witness(witness: Witness | None) -> dict[str, Any] | None:
     return {"events": events, "until": witness.until}
 
 
-def _comparison(comparison: Comparison) -> dict[str, Any]:
+def _comparison(comparison: StatementComparison) -> dict[str, Any]:
     return {
         "statement": comparison.left or None,
         "other": comparison.right or None,

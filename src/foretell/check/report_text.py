@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from foretell.check.codes import is_note
-from foretell.check.comparison import Comparison
+from foretell.check.comparison import StatementComparison
 from foretell.check.finding import Finding
 from foretell.check.report import CheckReport
 from foretell.errors import NOWHERE, excerpt, lines_of, whole_place
@@ -52,7 +52,7 @@ def finding_text(
     return "\n".join(shown)
 
 
-def _comparison_lines(comparison: Comparison, report: CheckReport) -> Iterator[str]:
+def _comparison_lines(comparison: StatementComparison, report: CheckReport) -> Iterator[str]:
     yield comparison.as_text()
     if report.program is None or report.against is None:
         return

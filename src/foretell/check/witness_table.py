@@ -12,16 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from foretell.check.program_parts import part_for
+from foretell.check.replay import replayed
 from foretell.check.witness import Witness
 from foretell.display import duration_text, shortened
-from foretell.errors import ForetellError
-from foretell.events.event import Event, base_key
 from foretell.events.notification import Notification, pairs_text
 from foretell.events.types import Scalar, Type, format_time
 from foretell.language import tree
 from foretell.language.checked import CheckedProgram
-from foretell.reference.run import run
 
 #: So many events of a witness are shown.
 MOST_EVENTS = 12
@@ -33,22 +30,6 @@ _WIDEST = 50
 
 #: The notifications of a statement; None where they are not known.
 Notified = tuple[Notification, ...] | None
-
-
-def notifications_of(witness: Witness, program: CheckedProgram, name: str) -> tuple[Notification, ...]:
-    """The notifications of a statement on the events of a witness, by the reference evaluator."""
-    part = part_for(program, name)
-    events: dict[str, list[Event]] = {}
-    for arrival, given in enumerate(witness.events):
-        schema = program.streams.get(given.stream)
-        tie = None if schema is None or schema.order is None else given.attributes.get(schema.order)
-        named = None if schema is None or schema.id is None else given.attributes.get(schema.id)
-        key = base_key(given.time, tie, program.ranks.get(given.stream, 0), arrival)
-        attributes: dict[str, Scalar] = dict(given.attributes)
-        if schema is not None and schema.time is not None:
-            attributes.setdefault(schema.time, given.time)
-        events.setdefault(given.stream, []).append(Event(given.stream, attributes, given.time, given.time, key, named))
-    return tuple(found for found in run(part, events, until=witness.until) if found.subscription == name)
 
 
 def witness_lines(witness: Witness, program: CheckedProgram, name: str) -> list[str]:
@@ -68,11 +49,13 @@ def compared_lines(
 
 
 def _notified(witness: Witness, program: CheckedProgram, name: str) -> Notified:
-    """None where the reference evaluator needs what a witness does not have, such as the delays of lost events."""
-    try:
-        return notifications_of(witness, program, name)
-    except ForetellError:
+    """The notifications by the reference evaluator; None where they depend on what a witness does not have: the row of
+    a table, the delays of lost events."""
+    statement = next(own for own in program.statements if own.name == name)
+    own = statement.tree
+    if isinstance(own, tree.Subscription) and (own.table is not None or own.losing is not None):
         return None
+    return tuple(replayed(statement, program, witness))
 
 
 def _lines(witness: Witness, program: CheckedProgram, columns: Mapping[str, Notified]) -> list[str]:
@@ -117,12 +100,13 @@ def _time_texts(times: Sequence[int | float], kind: Type) -> list[str]:
 
 
 def _by_row(notified: Sequence[Notification], ends: Sequence[int | float]) -> list[str]:
-    """The notifications that are known at each row: the last one at or before their end."""
+    """The notifications that are known at each row: the last of those at their end, or the first one after it."""
     texts: list[list[str]] = [[] for _ in ends]
     for found in notified:
-        rows = [row for row, end in enumerate(ends) if end <= found.end]
-        if rows:
-            texts[rows[-1]].append(_text(found))
+        at_end = [row for row, end in enumerate(ends) if end == found.end]
+        later = [row for row, end in enumerate(ends) if end > found.end]
+        for row in at_end[-1:] or later[:1]:
+            texts[row].append(_text(found))
     return ["; ".join(parts) for parts in texts]
 
 

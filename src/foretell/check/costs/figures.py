@@ -1,4 +1,4 @@
-"""What statements cost on a sample of events, as figures."""
+"""The costs of statements on a sample of events, as figures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ConditionFigures:
 
 @record
 class StatementFigures:
-    """What a statement costs on a sample. `partial` is the greatest number of partial matches at once, `in_lane` that
+    """The costs of a statement on a sample. `partial` is the greatest number of partial matches at once, `in_lane` that
     of one lane, `memory` the most bytes that the statement held; `stopped` says where a limit ended the measurement."""
 
     statement: str

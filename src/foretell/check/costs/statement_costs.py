@@ -1,4 +1,4 @@
-"""What will break a run: matches without any bound, and patterns that the engine refuses."""
+"""Costs that will break a run: matches without any bound, and patterns that the engine refuses."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ from foretell.check.subscriptions.known_matches import KnownMatch, KnownMatches
 from foretell.check.subscriptions.match_confirmation import Confirmation, is_costly
 from foretell.check.subscriptions.match_formulas import MatchFormulas
 from foretell.check.subscriptions.paths import PathSearch, PatternPath
+from foretell.check.subscriptions.reduced_statements import has_step
 from foretell.check.witness import Witness
 from foretell.events.types import Scalar
 from foretell.language import tree
@@ -166,13 +167,3 @@ def binding(pattern: tree.Pattern, step: str) -> tree.Pattern:
             )
             return tree.Sequence(bound, absent, place=pattern.place)
     return pattern
-
-
-def has_step(pattern: tree.Node, step: str) -> bool:
-    """Whether a pattern may bind a step."""
-    match pattern:
-        case tree.Negation():
-            return False
-        case tree.Step(name=name):
-            return str(name) == step
-    return any(has_step(child, step) for child in pattern.children())

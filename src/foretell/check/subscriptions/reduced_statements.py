@@ -38,3 +38,13 @@ def _without(pattern: tree.Pattern, dead: frozenset[str]) -> tree.Pattern | None
             inside = tuple(s for s in (_without(side, dead) for side in sides) if s is not None)
             return replace(pattern, sides=inside) if len(inside) == len(sides) else None
     return pattern
+
+
+def has_step(pattern: tree.Node, step: str) -> bool:
+    """Whether a pattern may bind a step."""
+    match pattern:
+        case tree.Negation():
+            return False
+        case tree.Step(name=name):
+            return str(name) == step
+    return any(has_step(child, step) for child in pattern.children())

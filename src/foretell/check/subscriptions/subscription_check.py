@@ -10,11 +10,13 @@ from foretell.check.conditions.event_model import is_result_stream
 from foretell.check.conditions.solver import ConditionSolver
 from foretell.check.deadline import Deadline
 from foretell.check.finding import Finding
+from foretell.check.subscriptions.culprits import Culprit, culprits
 from foretell.check.subscriptions.known_matches import KnownMatches
-from foretell.check.subscriptions.match_search import MatchSearch
+from foretell.check.subscriptions.match_search import FoundMatch, MatchSearch
 from foretell.check.subscriptions.negated_steps import impossible_negation
 from foretell.check.subscriptions.own_conditions import contradiction, contradiction_finding, redundant_conditions
 from foretell.check.subscriptions.plain_statements import is_plainly_possible, plain_live_steps
+from foretell.check.subscriptions.prefixes import prefix_before
 from foretell.check.subscriptions.reduced_statements import without_steps
 from foretell.check.subscriptions.trivial_matches import trivial_finding
 from foretell.check.subscriptions.vacuity import (
@@ -23,6 +25,7 @@ from foretell.check.subscriptions.vacuity import (
     vacuous_finding,
     vacuous_source_finding,
 )
+from foretell.check.witness import Witness
 from foretell.language import tree
 from foretell.language.checked import CheckedProgram, CheckedStatement, CheckedStep, CheckedSubscription
 from foretell.language.tree import place_of
@@ -110,16 +113,28 @@ class SubscriptionCheck:
                 yield undecided("vacuous", self.statement, question, found.answer.reason, place)
                 return
             live = found.steps
+        dead: dict[tuple[Culprit, ...], list[tuple[str, FoundMatch]]] = {}
         for step in self._waiting(live, broken):
             if step.name in live:
                 continue
             found = search.match(self.deadline, step.name)
             live |= found.steps
             if found.answer.truth is Truth.NO:
-                yield dead_step_finding(self.statement, [step.name], found.cores, None)
+                dead.setdefault(tuple(culprits(found.cores)), []).append((step.name, found))
             elif found.answer.truth is Truth.UNKNOWN:
                 question = f"whether a match ever binds '{step.name}'"
                 yield undecided("dead-branch", self.statement, question, found.answer.reason, step.shape.place)
+        for group in dead.values():
+            names = [name for name, _ in group]
+            (_, first), witness = group[0], self._witness_before(rest, names[-1])
+            yield dead_step_finding(self.statement, names, first.cores, witness)
+
+    def _witness_before(self, statement: CheckedSubscription, step: str) -> Witness | None:
+        """Events after which a partial match waits for a step."""
+        prefix = prefix_before(statement, step)
+        if prefix is None:
+            return None
+        return MatchSearch(prefix, self.program).match(self.deadline.part(1.0), simple=True).answer.witness
 
     def _waiting(self, live: frozenset[str], broken: frozenset[str]) -> list[CheckedStep]:
         names = (name for name in self.statement.positive if name not in live and name not in broken)
