@@ -95,7 +95,7 @@ def _notes(statement: CheckedStatement, program: CheckedProgram, settings: Check
 def _allowed(
     subscriptions: Subscriptions, found: list[Finding], unasked: tuple[str, ...], settings: CheckSettings
 ) -> ProgramFindings:
-    """The findings that the text does not allow, in its order. An allowance counts as unused only where its code was looked for."""
+    """The findings that the text does not allow, in order. Only allowances whose code was asked for count as unused."""
     allowances = allowances_of(subscriptions.text, subscriptions.program.statements)
     silenced = allowances.silence(found)
     open_questions = {*unasked, *(finding.statement for finding in found if not finding.certain)}
