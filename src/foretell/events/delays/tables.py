@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -15,9 +16,6 @@ MOST_INTERVALS, MOST_SMOOTH_INTERVALS = 8192, 2048
 
 #: A narrower interval is not halved.
 NARROWEST = 1e-9
-
-#: Values are near relative to their size from here on: logarithms of what no float can hold.
-_LARGE = 700.0
 
 #: A table begins with so many intervals where nothing else is said.
 _FIRST_INTERVALS = 64
@@ -39,8 +37,11 @@ def refined_table(exact: Function, at: Floats, tolerance: float) -> PchipInterpo
     return _monotone(table.at, table.values)
 
 
-def smooth_table(exact: Function, marks: Floats, tolerance: float) -> CubicSpline | PchipInterpolator:
+def smooth_table(
+    exact: Function, marks: Floats, tolerance: float, nothing: float = -math.inf
+) -> CubicSpline | PchipInterpolator:
     """A table of a smooth function from the first to the last of `marks`, which ascend; it is as near at each of them.
+    It ends where the function comes down to `nothing` for good: there it is not smooth.
 
     A spline needs a tenth of the points that a monotone table needs: it converges by the fourth power of the intervals.
 
@@ -48,11 +49,30 @@ def smooth_table(exact: Function, marks: Floats, tolerance: float) -> CubicSplin
     >>> bool(abs(table(0.3) - np.sin(0.3)) < 1e-6), len(table.x) < 200
     (True, True)
     """
-    at = np.linspace(marks[0], marks[-1], _FIRST_INTERVALS + 1)
+    low, high = _ends(exact, float(marks[0]), float(marks[-1]), nothing)
+    at = np.linspace(low, high, _FIRST_INTERVALS + 1)
+    marks = marks[(marks >= low) & (marks <= high)]
     table = _Table(exact, CubicSpline, tolerance, at, MOST_SMOOTH_INTERVALS)
     if table.refine(np.ones(_FIRST_INTERVALS, np.bool_)) and table.refine(table.add_wrong(marks)):
         return CubicSpline(table.at, table.values)
     return _monotone(table.at, table.values)  # a spline that is not near enough may be anywhere
+
+
+def _ends(exact: Function, low: float, high: float, nothing: float) -> tuple[float, float]:
+    """The first and the last place at which a function is more than `nothing`."""
+    if not math.isfinite(nothing):
+        return low, high
+    at = np.linspace(low, high, _FIRST_INTERVALS + 1)
+    known = np.flatnonzero(exact(at) > nothing)
+    if not len(known):
+        return low, high
+    first, last = int(known[0]), int(known[-1])
+    inner, outer = at[[first, last]], at[[max(first - 1, 0), min(last + 1, _FIRST_INTERVALS)]]
+    while np.any(np.abs(outer - inner) > NARROWEST):
+        middle = (inner + outer) / 2
+        more = exact(middle) > nothing
+        inner, outer = np.where(more, middle, inner), np.where(more, outer, middle)
+    return float(inner[0]), float(inner[1])
 
 
 def _monotone(at: Floats, values: Floats) -> PchipInterpolator:
@@ -81,8 +101,7 @@ class _Table:
         return self._add(marks[wrong], np.ones(int(wrong.sum()), np.bool_), found[wrong])
 
     def _wrong(self, at: Floats, found: Floats) -> Flags:
-        near = self._tolerance * np.maximum(1.0, np.abs(found) / _LARGE)
-        wrong = np.abs(self._curve(self.at, self.values)(at) - found) > near
+        wrong = np.abs(self._curve(self.at, self.values)(at) - found) > self._tolerance
         return np.asarray(wrong.reshape(len(at), -1).any(axis=1))
 
     def _add(self, at: Floats, wrong: Flags, found: Floats) -> Flags:
