@@ -41,8 +41,8 @@ _LANDMARKS = 48
 #: In place of the logarithm of 0 where a table is interpolated.
 _NOTHING = -1e8
 
-#: Tables have logarithms l as k · arcsinh(l / k): the logarithms of what no float can hold grow with a power of the time
-#: or quicker, and these with its logarithm.
+#: Tables have logarithms l as k · arcsinh(l / k): the logarithms of what no float can hold grow with a power of the
+#: time or quicker, and these with its logarithm.
 _CURVATURE = 700.0
 
 
@@ -93,13 +93,18 @@ class Density:
         """The landmarks, and the atoms."""
         return np.concatenate([self.landmarks, [time for time, _ in self.atoms]])
 
+    @property
+    def coarse_marks(self) -> Floats:
+        """The landmarks that integrals need, whose panels are halved where these are too wide."""
+        return self.landmarks if self.kinks else self.landmarks[::2]
+
     def log_atom(self, time: float) -> float:
         """The logarithm of the probability of this very time."""
         return float(np.logaddexp.reduce([mass for at, mass in self.atoms if at == time] or [-np.inf]))
 
     def log_mass(self, until: Floats, log_rest: LogValues) -> Floats:
         """The integral from 0 to each of `until` of the density times a function of the rest, until - t."""
-        parts = [_log_integrals(self.log_density, log_rest, until, self.landmarks, np.empty(0))]
+        parts = [_log_integrals(self.log_density, log_rest, until, self.coarse_marks, np.empty(0))]
         for at, mass in self.atoms:
             rest = log_rest(np.maximum(until - at, 0.0))
             parts.append(np.where(at <= until, mass + rest, -np.inf))
@@ -115,7 +120,7 @@ def mixture(densities: Sequence[Density]) -> Density:
 
 def log_convolution(first: Density, second: Density, times: Floats) -> Floats:
     """The logarithm of the density of the sum of two times, at each of `times`."""
-    parts = [_log_integrals(first.log_density, second.log_density, times, first.landmarks, second.landmarks)]
+    parts = [_log_integrals(first.log_density, second.log_density, times, first.coarse_marks, second.coarse_marks)]
     parts += [second.log_density(times - at) + mass for at, mass in first.atoms]
     parts += [first.log_density(times - at) + mass for at, mass in second.atoms]
     return np.asarray(np.logaddexp.reduce(parts, axis=0), float)
@@ -166,7 +171,7 @@ def convolution(first: Density, second: Density, until: float) -> Density:
 
     smooth = not first.kinks and not second.kinks
     interpolated = (
-        smooth_table(exact, logs, _TOLERANCE, nothing=_curved(_NOTHING))
+        smooth_table(exact, logs, _TOLERANCE, nothing=float(_curved(_NOTHING)))
         if smooth
         else refined_table(exact, logs, _KINKED_TOLERANCE)
     )

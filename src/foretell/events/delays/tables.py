@@ -32,7 +32,7 @@ def refined_table(exact: Function, at: Floats, tolerance: float) -> PchipInterpo
     >>> bool(abs(table(0.3) - 0.3**0.5) < 1e-5), len(table.x) < 200
     (True, True)
     """
-    table = _Table(exact, _monotone, tolerance, at, MOST_INTERVALS)
+    table = _Table(exact, _monotone, tolerance, at, exact(at), MOST_INTERVALS)
     table.refine(np.ones(len(at) - 1, np.bool_))
     return _monotone(table.at, table.values)
 
@@ -49,29 +49,30 @@ def smooth_table(
     >>> bool(abs(table(0.3) - np.sin(0.3)) < 1e-6), len(table.x) < 200
     (True, True)
     """
-    low, high = _ends(exact, float(marks[0]), float(marks[-1]), nothing)
-    at = np.linspace(low, high, _FIRST_INTERVALS + 1)
-    marks = marks[(marks >= low) & (marks <= high)]
-    table = _Table(exact, CubicSpline, tolerance, at, MOST_SMOOTH_INTERVALS)
+    at = np.linspace(marks[0], marks[-1], _FIRST_INTERVALS + 1)
+    values = exact(at)
+    if (ends := _ends(exact, at, values, nothing)) is not None:
+        at = np.linspace(*ends, _FIRST_INTERVALS + 1)
+        values = exact(at)
+        marks = marks[(marks >= at[0]) & (marks <= at[-1])]
+    table = _Table(exact, CubicSpline, tolerance, at, values, MOST_SMOOTH_INTERVALS)
     if table.refine(np.ones(_FIRST_INTERVALS, np.bool_)) and table.refine(table.add_wrong(marks)):
         return CubicSpline(table.at, table.values)
     return _monotone(table.at, table.values)  # a spline that is not near enough may be anywhere
 
 
-def _ends(exact: Function, low: float, high: float, nothing: float) -> tuple[float, float]:
-    """The first and the last place at which a function is more than `nothing`."""
-    if not math.isfinite(nothing):
-        return low, high
-    at = np.linspace(low, high, _FIRST_INTERVALS + 1)
-    known = np.flatnonzero(exact(at) > nothing)
-    if not len(known):
-        return low, high
+def _ends(exact: Function, at: Floats, values: Floats, nothing: float) -> tuple[float, float] | None:
+    """The first and the last place at which the function is more than nothing; None where these are the ends."""
+    more = values > nothing
+    known = np.flatnonzero(more)
+    if not len(known) or more[[0, -1]].all():
+        return None
     first, last = int(known[0]), int(known[-1])
-    inner, outer = at[[first, last]], at[[max(first - 1, 0), min(last + 1, _FIRST_INTERVALS)]]
+    inner, outer = at[[first, last]], at[[max(first - 1, 0), min(last + 1, len(at) - 1)]]
     while np.any(np.abs(outer - inner) > NARROWEST):
         middle = (inner + outer) / 2
-        more = exact(middle) > nothing
-        inner, outer = np.where(more, middle, inner), np.where(more, outer, middle)
+        found = exact(middle) > nothing
+        inner, outer = np.where(found, middle, inner), np.where(found, outer, middle)
     return float(inner[0]), float(inner[1])
 
 
@@ -81,9 +82,9 @@ def _monotone(at: Floats, values: Floats) -> PchipInterpolator:
 
 
 class _Table:
-    def __init__(self, exact: Function, curve: Curve, tolerance: float, at: Floats, most: int) -> None:
+    def __init__(self, exact: Function, curve: Curve, tolerance: float, at: Floats, values: Floats, most: int) -> None:
         self._exact, self._curve, self._tolerance, self._most = exact, curve, tolerance, most
-        self.at, self.values = at, exact(at)
+        self.at, self.values = at, values
 
     def refine(self, coarse: Flags) -> bool:
         """Halve these intervals, as long as it takes. Returns whether they are near enough."""
