@@ -130,26 +130,34 @@ def _log_integrals(first: LogValues, second: LogValues, times: Floats, marks: Fl
     """The logarithms of the integrals from 0 to each of `times` of first(t) · second(time - t). Of the first function
     `marks` are landmarks, of the second `others`."""
     blocks = np.split(times, range(_AT_ONCE, len(times), _AT_ONCE))
-    found = [(_log_half(first, second, b, marks, others), _log_half(second, first, b, others, marks)) for b in blocks]
-    return np.concatenate([np.logaddexp(*halves) for halves in found])
+    return np.concatenate([_log_block(first, second, block, marks, others) for block in blocks])
 
 
-def _log_half(near: LogValues, far: LogValues, times: Floats, marks: Floats, others: Floats) -> Floats:
-    """The half of each integral that lies near the end from which the first function counts."""
+def _log_block(first: LogValues, second: LogValues, times: Floats, marks: Floats, others: Floats) -> Floats:
+    """Each integral is two: of the half near 0, and of the half near the end, from which the second function counts."""
+    count, twice = len(times), np.tile(times, 2)
+    near, far = _log_edges(times, marks, others), _log_edges(times, others, marks)
+    edges = np.concatenate([near, far])
+    owner, place = np.nonzero(edges[:, 1:] > edges[:, :-1])
+
+    def integrand(number: Ints, log: Floats) -> Floats:
+        distance = np.exp(log)
+        left, is_near = twice[number] - distance, number < count
+        return first(np.where(is_near, distance, left)) + second(np.where(is_near, left, distance)) + log
+
+    halves = log_integrals(integrand, owner, edges[owner, place], edges[owner, place + 1], 2 * count)
+    return np.asarray(np.logaddexp(halves[:count], halves[count:]))
+
+
+def _log_edges(times: Floats, marks: Floats, others: Floats) -> Floats:
+    """The logarithms of the distances from one end at which the panels of its half end: at `marks`, which count from
+    there, and at `others`, which count from the other end."""
     half = times[:, None] / 2
     geometric = half / _SHRINKAGE ** np.arange(0.0, _SHRUNK + 1)
     edges = np.concatenate([geometric, np.broadcast_to(marks, (len(times), len(marks))), 2 * half - others], axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(np.where((edges > 0) & (edges < half), edges, half))
-    lowest = logs.min(axis=1, keepdims=True)
-    logs = np.sort(np.concatenate([lowest - _LOWEST, logs], axis=1))
-    owner, place = np.nonzero(logs[:, 1:] > logs[:, :-1])
-
-    def integrand(number: Ints, log: Floats) -> Floats:
-        distance = np.exp(log)
-        return near(distance) + far(times[number] - distance) + log
-
-    return log_integrals(integrand, owner, logs[owner, place], logs[owner, place + 1], len(times))
+    return np.sort(np.concatenate([logs.min(axis=1, keepdims=True) - _LOWEST, logs], axis=1))
 
 
 def convolution(first: Density, second: Density, until: float) -> Density:
