@@ -19,6 +19,7 @@ from foretell.machine.exec.arrival_executor import ArrivalExecutor
 from foretell.machine.exec.limits import RunLedger
 from foretell.machine.exec.nfa_executor import NfaExecutor
 from foretell.machine.exec.observation import Observation
+from foretell.machine.exec.profile_executor import ProfileExecutor
 from foretell.machine.exec.raw_matches import RawMatches
 from foretell.machine.exec.register_kinds import RegisterKinds
 from foretell.machine.input.event_buffer import EventSegment
@@ -33,6 +34,8 @@ from foretell.machine.observe.forecast_emitter import ForecastEmitter, ObservedS
 from foretell.machine.observe.observer import Observer, Probe, observer_state, restore_observer
 from foretell.machine.result_stage import ResultStages
 from foretell.machine.subscription_runtime import SubscriptionRuntime
+from foretell.machine.profiled_rows import ProfiledRows
+from foretell.machine.served_rows import ServedRows
 from foretell.machine.template_rows import Move, TemplateRows
 from foretell.plan.expressions import IndexKey, Lagged
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
@@ -52,12 +55,12 @@ class NfaGroup:
     stream: MergedStream
     strings: StringDictionary
     parameters: Mapping[str, Column] = field(default_factory=dict)
-    rows: TemplateRows | None = None
+    rows: ServedRows | None = None
     observer: Observer | None = None
 
     def __post_init__(self) -> None:
         self.members: dict[int, SubscriptionRuntime] = {}
-        self.executor: NfaExecutor | ArrivalExecutor | None = None
+        self.executor: NfaExecutor | ArrivalExecutor | ProfileExecutor | None = None
         self.second_executor: NfaExecutor | None = None  # reads each batch again when its exclusions are known
         self.tracker: ArrivalTracker | None = None
         self.excluded: Exclusions | None = None
@@ -83,6 +86,8 @@ class NfaGroup:
             )
             if plan.observation is ObservationMode.ARRIVAL_TRACKER:
                 self.tracker = ArrivalTracker(plan.arrivals, self.strings)
+        if isinstance(self.rows, ProfiledRows):
+            self.executor = ProfileExecutor(self.rows, self.strings, self.stream.ledger)
         self.is_current = False
 
     def name_after(self, row_id: Scalar) -> None:
@@ -98,7 +103,7 @@ class NfaGroup:
 
     @property
     def _selection(self) -> TemplateIndex | None:
-        return None if self.rows is None else self.rows.selection
+        return self.rows.selection if isinstance(self.rows, TemplateRows) else None
 
     def adopt_plan(self) -> None:
         """Gives the executor the NFA as it is planned now. The runtime waits for the next batch before it does so:
@@ -125,8 +130,7 @@ class NfaGroup:
 
     def move_rows(self, move: Move) -> None:
         """Continues with the rows of the template as they are now."""
-        assert self.rows is not None
-        if self.executor is not None:
+        if isinstance(self.rows, TemplateRows) and not isinstance(self.executor, ProfileExecutor | None):
             self.executor.move_rows(self.rows.selection, move)
 
     @property
@@ -247,7 +251,7 @@ class NfaGroup:
                 ledger.drop(self.members[number].plan.shown_name, count, executor.dropped_by)
         executor.refusals, executor.dropped = [], {}
 
-    def _without_refused(self, executor: NfaExecutor | ArrivalExecutor, matches: RawMatches) -> RawMatches:
+    def _without_refused(self, executor: NfaExecutor | ArrivalExecutor | ProfileExecutor, matches: RawMatches) -> RawMatches:
         """The matches without those of refused lanes from the event on that exceeded the limit."""
         owner = np.zeros(len(matches), np.int64)
         if isinstance(executor, NfaExecutor):
@@ -271,6 +275,7 @@ class NfaGroup:
             "members": {str(number): member.state() for number, member in self.members.items()},
             "stage": None if self.executor is None else self.executor.state(),
             "rows": None if self.rows is None else self.rows.since,
+            "served": None if self.rows is None else self.rows.served,
             "watcher": observer_state(self.observer),
             "standing": None if self.tracker is None else self.tracker.state(),
             "past": None if self.excluded is None else self.excluded.past,

@@ -25,7 +25,7 @@ from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.match_values import evaluate_matches
 from foretell.machine.matches.post_filter import post_filter
 from foretell.machine.matches.results import ResultBatch, joined_results
-from foretell.machine.template_rows import TemplateRows
+from foretell.machine.served_rows import ServedRows
 from foretell.plan.lower.program import SubscriptionPlan
 from foretell.storage.recorded_values import instant, whole
 
@@ -43,7 +43,7 @@ class SubscriptionRuntime:
     stream: MergedStream
     id: Scalar = None
     parameters: Mapping[str, Column] = field(default_factory=dict)
-    rows: TemplateRows | None = None
+    rows: ServedRows | None = None
     since: int = 0
 
     def __post_init__(self) -> None:

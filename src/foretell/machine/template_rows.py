@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +56,7 @@ class TemplateRows:
     columns: dict[str, Column]
     ids: NDArray[np.object_]
     since: Ints
+    served: ClassVar[str | None] = None  # as snapshots say that these serve all rows
     selection: TemplateIndex = field(init=False)
     _indexed: IndexedRows | None = field(default=None, init=False)
 
@@ -66,7 +68,7 @@ class TemplateRows:
         cls, selection: TemplateSelection, table: TemplateTable, strings: StringDictionary, since: int
     ) -> TemplateRows:
         """The rows of a table that one executor serves."""
-        rows = _read(selection.comparisons, table, strings, since)
+        rows = read_rows((c.parameter for c in selection.comparisons), table, strings, since)
         return cls(selection.comparisons, list(selection.floats), *rows)
 
     @property
@@ -79,9 +81,9 @@ class TemplateRows:
 
     def add(self, table: TemplateTable, strings: StringDictionary, since: int) -> Move:
         """Adds rows that count from an event on."""
-        columns, ids, since_ = _read(self.comparisons, table, strings, since)
+        columns, ids, since_ = read_rows(self.columns, table, strings, since)
         known = len(self.ids)
-        self.columns = {name: _joined(column, columns[name]) for name, column in self.columns.items()}
+        self.columns = {name: joined_column(column, columns[name]) for name, column in self.columns.items()}
         self.ids, self.since = np.concatenate([self.ids, ids]), np.concatenate([self.since, since_])
         return self._reindex(np.arange(known))
 
@@ -117,17 +119,17 @@ def _move(places: Ints) -> Move:
     return move
 
 
-def _read(
-    comparisons: Iterable[Comparison], table: TemplateTable, strings: StringDictionary, since: int
+def read_rows(
+    names: Iterable[str], table: TemplateTable, strings: StringDictionary, since: int
 ) -> tuple[dict[str, Column], NDArray[np.object_], Ints]:
-    names = dict.fromkeys(c.parameter for c in comparisons)
-    columns = {n: column_of([row[n] for row in table.rows], table.types[n], strings) for n in names}
+    """Columns of a table, the ids of its rows, and the position of the first event that counts for each."""
+    columns = {n: column_of([row[n] for row in table.rows], table.types[n], strings) for n in dict.fromkeys(names)}
     ids = np.empty(len(table.rows), object)
     ids[:] = [row["id"] for row in table.rows]
     return columns, ids, np.full(len(table.rows), since, np.int64)
 
 
-def _joined(first: Column, second: Column) -> Column:
+def joined_column(first: Column, second: Column) -> Column:
     values, nulls = np.concatenate([first.values, second.values]), np.concatenate([first.nulls, second.nulls])
     return Column(first.kind, values, nulls)
 

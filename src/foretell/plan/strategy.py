@@ -23,6 +23,7 @@ from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.printer import expression_text
 from foretell.plan.lower.arrival_analysis import SequenceConditions, analyse_sequence
+from foretell.plan.template_profiles import is_single_step
 from foretell.plan.template_selection import selection_of, template_selection
 from foretell.records import record
 
@@ -47,6 +48,7 @@ class Executor(Enum):
     ARRIVALS = "arrival lists"
     ABSENCE = "absence clock"
     HIDDEN = "hidden patterns"
+    PROFILES = "profile index"
 
 
 class CorrelatorForm(Enum):
@@ -68,8 +70,14 @@ class TemplateMode(Enum):
     """How the rows of a FOR EACH table run."""
 
     ONE_EXECUTOR = "one executor for all rows"
+    PROFILE_INDEX = "one index of the rows' profiles"
     EXECUTOR_PER_ROW = "an executor for each row"
     MACHINE_PER_ROW = "a machine for each row"
+
+    @property
+    def serves_all_rows(self) -> bool:
+        """Whether one executor serves all rows."""
+        return self in (TemplateMode.ONE_EXECUTOR, TemplateMode.PROFILE_INDEX)
 
 
 class ObservationMode(Enum):
@@ -125,6 +133,7 @@ class GroupKind(Enum):
     GENERAL = "instances"
     OWN = "instances, alone"
     ABSENCE = "silence"
+    PROFILES = "profiles"
 
     @property
     def shares(self) -> bool:
@@ -139,6 +148,7 @@ class GroupKind(Enum):
             GroupKind.GENERAL: (Executor.NFA, Sharing.GENERAL),
             GroupKind.OWN: (Executor.NFA, Sharing.OWN),
             GroupKind.ABSENCE: (Executor.ABSENCE, Sharing.OWN),
+            GroupKind.PROFILES: (Executor.PROFILES, Sharing.OWN),
         }[self]
 
     @classmethod
@@ -150,17 +160,18 @@ def choose_strategy(
     subscription: CheckedSubscription, parameters: Mapping[str, Type] | None = None, *, observed: bool = False
 ) -> Strategy:
     """The strategy of a subscription. `parameters` are the columns of its FOR EACH table, None where unknown."""
-    executor = choose_executor(subscription)
+    template = _choose_template(subscription, parameters, observed=observed)
+    executor = choose_executor(subscription, None if template is None else template.value)
     return Strategy(
         executor,
         _choose_sharing(subscription, executor.value, observed=observed),
-        _choose_template(subscription, parameters, observed=observed),
+        template,
         _choose_observation(subscription, executor.value) if observed else None,
     )
 
 
 def as_recorded(
-    subscription: CheckedSubscription, strategy: Strategy, kind: GroupKind, *, one_executor: bool
+    subscription: CheckedSubscription, strategy: Strategy, kind: GroupKind, template: TemplateMode
 ) -> Strategy:
     """The strategy with the choices that a snapshot records, where this version would choose otherwise: the state of
     the executor has their form."""
@@ -170,16 +181,18 @@ def as_recorded(
         strategy = replace(strategy, executor=Decision(executor, why), sharing=Decision(sharing, why))
         if strategy.observation is not None:
             strategy = replace(strategy, observation=_choose_observation(subscription, executor))
-    if strategy.template is not None and strategy.template.value is TemplateMode.ONE_EXECUTOR and not one_executor:
-        strategy = replace(strategy, template=Decision(TemplateMode.EXECUTOR_PER_ROW, why))
+    if strategy.template is not None and strategy.template.value not in (template, TemplateMode.MACHINE_PER_ROW):
+        strategy = replace(strategy, template=Decision(template, why))
     return strategy
 
 
 # ── executor ──
 
 
-def choose_executor(subscription: CheckedSubscription) -> Decision[Executor]:
+def choose_executor(subscription: CheckedSubscription, template: TemplateMode | None = None) -> Decision[Executor]:
     """Arrival lists where they can run the pattern and where it pays; an NFA runs every pattern with events."""
+    if template is TemplateMode.PROFILE_INDEX:
+        return Decision(Executor.PROFILES, "a match is one event, so there are no partial matches")
     if subscription.tree.losing is not None:
         why = "each set of steps that may be lost has a pattern, and others tell of a lost step seen after all"
         return Decision(Executor.HIDDEN, why)
@@ -341,17 +354,21 @@ def _choose_template(
         return Decision(per_row, "forecasts observe the runs of each row apart")
     if subscription.hidden or subscription.tree.losing is not None:
         return Decision(per_row, "the estimates of each row are withdrawn apart")
-    if selection_of(subscription) is None:
-        return Decision(per_row, "the parameters do more than select the first event by equalities and one bound")
-    if parameters is not None and template_selection(subscription, parameters) is None:
-        return Decision(per_row, "a parameter bounds a STRING" if parameters else "the table has no columns")
-    return Decision(TemplateMode.ONE_EXECUTOR, "the parameters only select the first event")
+    if parameters is not None and not parameters:
+        return Decision(per_row, "the table has no columns")
+    if selection_of(subscription) is not None and (
+        parameters is None or template_selection(subscription, parameters) is not None
+    ):
+        return Decision(TemplateMode.ONE_EXECUTOR, "the parameters only select the first event")
+    if is_single_step(subscription):
+        return Decision(TemplateMode.PROFILE_INDEX, "all conditions are about one event")
+    return Decision(per_row, "the parameters do more than select the first event by equalities and one bound")
 
 
 def serves_all_rows(subscription: CheckedSubscription, parameters: Mapping[str, Type] | None = None) -> bool:
     """Whether one executor serves all rows of a template that nobody observes."""
     template = _choose_template(subscription, parameters, observed=False)
-    return template is not None and template.value is TemplateMode.ONE_EXECUTOR
+    return template is not None and template.value.serves_all_rows
 
 
 def _choose_observation(subscription: CheckedSubscription, executor: Executor) -> Decision[ObservationMode]:

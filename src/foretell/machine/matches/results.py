@@ -19,7 +19,7 @@ from foretell.machine.input.event_buffer import EventBuffer
 from foretell.machine.input.event_order import deepened
 from foretell.machine.input.lane_keys import LaneKeys
 from foretell.machine.matches.bound_events import BoundEvents
-from foretell.machine.matches.indexed_rows import IndexedRows
+from foretell.machine.matches.indexed_rows import MatchedRows
 from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.rendering import column_scalar
 from foretell.plan.result_schema import ResultSchema
@@ -78,7 +78,7 @@ class ResultBatch:
     id: Scalar
     strings: Texts
     intervals: Ints | None = None
-    rows: IndexedRows | None = None
+    rows: MatchedRows | None = None
     forecasts: ForecastColumns | None = None
     estimates: EstimateColumns | None = None
 
