@@ -14,8 +14,9 @@ import numpy as np
 from foretell.arrays import Flags, Ints, Words
 from foretell.filter.column import Column, concatenate_columns, may_be_null, no_nulls
 from foretell.filter.evaluate.expression import prepared
+from foretell.filter.planned_index import planned_index
 from foretell.filter.predicates import EventColumns
-from foretell.filter.profile_index import PlainProfileIndex, ProfileComparison, ProfileIndex
+from foretell.filter.profile_index import ProfileComparison, ProfileIndex
 from foretell.filter.profile_matches import ProfileMatches
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.language import tree
@@ -69,9 +70,9 @@ class RowProfiles:
         added = {name: column.take(rows) for name, column in asked.items()}
         self._values = {name: _joined(self._values.get(name), column) for name, column in added.items()}
         if self._comparisons:
-            compared = {_column_name(c): _compared(c, added) for c in self.conditions.comparisons}
+            compared = {**added, **{_waiver(c): _waived(c, added) for c in self.conditions.comparisons if c.guards}}
             if self._index is None:
-                self._index = PlainProfileIndex(self._comparisons, compared)
+                self._index = planned_index(self._comparisons, compared)
             else:
                 self._index.add(compared)
         profiles = np.full(count, UNSATISFIABLE, np.int64)
@@ -151,20 +152,19 @@ class RowProfiles:
 
 
 def _comparison(comparison: OptionalComparison) -> ProfileComparison:
-    name, optional = _column_name(comparison), bool(comparison.guards)
-    return ProfileComparison(comparison.expression, comparison.kind, comparison.operator, name, optional=optional)
+    waived_by = _waiver(comparison) if comparison.guards else None
+    asked = comparison.expression, comparison.kind, comparison.operator, comparison.parameter
+    return ProfileComparison(*asked, waived_by=waived_by)
 
 
-def _column_name(comparison: OptionalComparison) -> str:
-    """The column of an index that a comparison reads: a parameter may be compared with under several guards."""
-    return " ".join([comparison.parameter, *comparison.guards])
+def _waiver(comparison: OptionalComparison) -> str:
+    """The column of which a NULL waives a comparison: the only guard, or what several are together."""
+    return " ".join(comparison.guards)
 
 
-def _compared(comparison: OptionalComparison, columns: Mapping[str, Column]) -> Column:
-    """The column of an index: NULL where the row leaves the comparison out."""
-    column = columns[comparison.parameter]
-    left_out = _left_out(comparison, columns, len(column.values))
-    return Column(column.kind, column.values, left_out if left_out.any() else no_nulls(len(column.values)))
+def _waived(comparison: OptionalComparison, columns: Mapping[str, Column]) -> Column:
+    first = columns[comparison.guards[0]]
+    return Column(first.kind, first.values, _left_out(comparison, columns, len(first.values)))
 
 
 def _left_out(comparison: OptionalComparison, columns: Mapping[str, Column], count: int) -> Flags:

@@ -128,9 +128,11 @@ class NfaGroup:
                 probe = None
         self.executor = executor(ledger=self.stream.ledger, probe=probe)
 
-    def move_rows(self, move: Move) -> None:
-        """Continues with the rows of the template as they are now."""
-        if isinstance(self.rows, TemplateRows) and not isinstance(self.executor, ProfileExecutor | None):
+    def move_rows(self, move: Move | None) -> None:
+        """Continues with the rows of the template as they are now; None where no partial match refers to any."""
+        if move is None or self.executor is None:
+            return
+        if isinstance(self.rows, TemplateRows) and not isinstance(self.executor, ProfileExecutor):
             self.executor.move_rows(self.rows.selection, move)
 
     @property
