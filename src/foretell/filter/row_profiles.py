@@ -21,6 +21,7 @@ from foretell.filter.profile_matches import ProfileMatches
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.language import tree
 from foretell.plan.template_profiles import OptionalComparison, ProfileConditions
+from foretell.storage.recorded_values import require
 
 #: Pairs of an event and a profile that are evaluated at once: their columns stay in the cache.
 MOST_PAIRS = 1 << 17
@@ -32,14 +33,17 @@ UNSATISFIABLE = -1
 class RowProfiles:
     """The profiles of rows that are added and removed. A number of a profile is never given to another one."""
 
-    def __init__(self, conditions: ProfileConditions, columns: Mapping[str, Column]) -> None:
+    def __init__(
+        self, conditions: ProfileConditions, columns: Mapping[str, Column], count: int, order: Ints | None = None
+    ) -> None:
+        """The profiles of so many rows; with `order` they are numbered in the order of the numbers that rows have."""
         self.conditions = conditions
         self._comparisons = tuple(map(_comparison, conditions.comparisons))
         self._others = tuple(map(prepared, conditions.others))
         self._values: dict[str, Column] = {}  # of the profiles, by number
         self._rows = np.zeros(0, np.int64)  # how many rows each profile has
         self._index: ProfileIndex | None = None
-        self.numbers = self.add(columns)
+        self.numbers = self.add(columns, count, order)
 
     def __len__(self) -> int:
         """How many profiles there have been."""
@@ -58,12 +62,13 @@ class RowProfiles:
 
     # ── rows ──
 
-    def add(self, columns: Mapping[str, Column]) -> Ints:
+    def add(self, columns: Mapping[str, Column], count: int, order: Ints | None = None) -> Ints:
         """Adds rows. Returns the profile of each, UNSATISFIABLE for those that no event satisfies."""
         asked = {name: columns[name] for name in self.conditions.parameters}
-        count = len(next(iter(asked.values())).values)
         possible = np.flatnonzero(self._satisfiable(asked, count))
         first, which = distinct_rows([column.take(possible) for column in asked.values()])
+        if order is not None:
+            first, which = _in_order(first, which, order[possible])
         number = len(self._rows) + np.arange(len(first))
         rows = possible[first]
         self._rows = np.concatenate([self._rows, np.bincount(which, minlength=len(first))])
@@ -196,6 +201,30 @@ def _words(column: Column) -> Iterator[Words]:
         return
     yield np.where(column.nulls, np.uint64(0), words)
     yield column.nulls.astype(np.uint64)
+
+
+def distinct_values(columns: Sequence[Column]) -> Ints:
+    """Numbers of rows that are equal if and only if their values are, in an order of the values."""
+    words = [word for column in columns for word in _words(column)]
+    by = np.lexsort(words[::-1])
+    differs = np.zeros(len(by), np.bool_)
+    for word in words:
+        ordered = word[by]
+        differs[1:] |= ordered[1:] != ordered[:-1]
+    numbers = np.empty(len(by), np.int64)
+    numbers[by] = np.cumsum(differs)
+    return numbers
+
+
+def _in_order(first: Ints, which: Ints, order: Ints) -> tuple[Ints, Ints]:
+    """Distinct rows in the order of numbers that were recorded for all rows: equal ones have the same."""
+    recorded = order[first]
+    require(bool((recorded[which] == order).all()), "the profiles of template rows")
+    by = np.argsort(recorded, kind="stable")
+    require(bool((np.diff(recorded[by]) > 0).all()), "the profiles of template rows")
+    place = np.empty(len(by), np.int64)
+    place[by] = np.arange(len(by))
+    return first[by], place[which]
 
 
 def _mixed(hashes: Words, words: Words) -> Words:

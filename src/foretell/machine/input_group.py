@@ -27,10 +27,10 @@ from foretell.machine.observe.forecast_emitter import ForecastEmitter, ObservedS
 from foretell.machine.observe.observer import NO_OBSERVERS, Observer, ObserverFactory, observer_state, restore_observer
 from foretell.machine.result_stage import ResultStages
 from foretell.machine.shared_rows import RowSharing, equal_rows
-from foretell.machine.served_rows import ServedRows, served_rows
+from foretell.machine.served_rows import ServedRows, restored_rows, served_rows
 from foretell.machine.template_rows import RowsById, parameter_columns
 from foretell.plan.match_plan import AbsencePlan, InputGroupPlan, NfaGroupPlan, StatementPlan
-from foretell.storage.recorded_values import indices, instant, require
+from foretell.storage.recorded_values import instant, require
 
 #: Matches that wait are joined with those of the next batch, and put in order.
 _WORK_ON_WAITING = 3
@@ -440,10 +440,8 @@ class InputGroup:
             elif statement.table is not None and not statement.stage_has_rows:
                 plan = self.plan.group_of(name)
                 assert isinstance(plan, NfaGroupPlan)
-                selected = served_rows(plan, tables[statement.table], self.strings, 0)
-                assert selected is not None
-                selected.since = indices(state["rows"], bounds.positions + 1, "the template rows", selected.since.shape)
-                group = self._start(statement, None, selected)
+                restored = restored_rows(plan, tables[statement.table], self.strings, state, bounds.positions)
+                group = self._start(statement, None, restored)
             else:
                 group = self._start(statement)
         assert isinstance(group, NfaGroup)

@@ -37,6 +37,7 @@ from foretell.machine.subscription_runtime import SubscriptionRuntime
 from foretell.machine.profiled_rows import ProfiledRows
 from foretell.machine.served_rows import ServedRows
 from foretell.machine.template_rows import Move, TemplateRows
+from foretell.machine.trie_rows import TrieRows
 from foretell.plan.expressions import IndexKey, Lagged
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.match_plan import NfaGroupPlan
@@ -102,6 +103,10 @@ class NfaGroup:
         self.is_current = False
 
     @property
+    def _trie_rows(self) -> TrieRows | None:
+        return self.rows if isinstance(self.rows, TrieRows) else None
+
+    @property
     def _selection(self) -> TemplateIndex | None:
         return self.rows.selection if isinstance(self.rows, TemplateRows) else None
 
@@ -116,7 +121,7 @@ class NfaGroup:
         if isinstance(self.executor, NfaExecutor):
             self.executor.adopt(nfa)
             return
-        executor = partial(NfaExecutor, nfa, self.strings, self.parameters, self._selection)
+        executor = partial(NfaExecutor, nfa, self.strings, self.parameters, self._selection, self._trie_rows)
         probe = None
         if self.plan.observation is not None:
             (member,) = self.members.values()
@@ -132,8 +137,10 @@ class NfaGroup:
         """Continues with the rows of the template as they are now; None where no partial match refers to any."""
         if move is None or self.executor is None:
             return
-        if isinstance(self.rows, TemplateRows) and not isinstance(self.executor, ProfileExecutor):
-            self.executor.move_rows(self.rows.selection, move)
+        if isinstance(self.executor, NfaExecutor):
+            self.executor.move_rows(self._selection, move)
+        elif isinstance(self.executor, ArrivalExecutor) and self._selection is not None:
+            self.executor.move_rows(self._selection, move)
 
     @property
     def lagged(self) -> set[Lagged]:
@@ -278,6 +285,7 @@ class NfaGroup:
             "stage": None if self.executor is None else self.executor.state(),
             "rows": None if self.rows is None else self.rows.since,
             "served": None if self.rows is None else self.rows.served,
+            "profiles": None if self._trie_rows is None else self._trie_rows.state(),
             "watcher": observer_state(self.observer),
             "standing": None if self.tracker is None else self.tracker.state(),
             "past": None if self.excluded is None else self.excluded.past,

@@ -37,7 +37,7 @@ class ProfiledRows:
     found: Ints = field(default_factory=lambda: np.zeros(0, np.int64), init=False)
 
     def __post_init__(self) -> None:
-        self.profiles = RowProfiles(self.plan.template.profile, self.columns)
+        self.profiles = RowProfiles(self.plan.template.profile, self.columns, len(self.ids))
         self._profile_of = self.profiles.numbers
         self._renew()
 
@@ -69,7 +69,7 @@ class ProfiledRows:
         columns, ids, since_ = read_rows(self.columns, table, strings, since)
         self.columns = {name: joined_column(column, columns[name]) for name, column in self.columns.items()}
         self.ids, self.since = np.concatenate([self.ids, ids]), np.concatenate([self.since, since_])
-        self._profile_of = np.concatenate([self._profile_of, self.profiles.add(columns)])
+        self._profile_of = np.concatenate([self._profile_of, self.profiles.add(columns, len(ids))])
         self._renew()
 
     def remove(self, ids: Iterable[Scalar]) -> None:

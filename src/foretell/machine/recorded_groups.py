@@ -31,4 +31,8 @@ def _record(group: Mapping[str, Any]) -> GroupRecord:
 
 
 #: How one executor serves all rows, as snapshots say it; early ones know one way.
-_SERVES_ALL = {None: TemplateMode.ONE_EXECUTOR, "profiles": TemplateMode.PROFILE_INDEX}
+_SERVES_ALL = {
+    None: TemplateMode.ONE_EXECUTOR,
+    "profiles": TemplateMode.PROFILE_INDEX,
+    "runs": TemplateMode.SHARED_RUNS,
+}

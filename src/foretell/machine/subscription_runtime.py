@@ -26,8 +26,8 @@ from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.match_values import evaluate_matches
 from foretell.machine.matches.post_filter import post_filter
 from foretell.machine.matches.results import ResultBatch, joined_results
-from foretell.machine.profiled_rows import ProfiledRows
 from foretell.machine.served_rows import ServedRows
+from foretell.machine.trie_rows import TrieRows
 from foretell.plan.lower.program import SubscriptionPlan
 from foretell.storage.recorded_values import instant, whole
 
@@ -82,17 +82,18 @@ class SubscriptionRuntime:
         are the partial matches that these wait for; None where no more events come."""
         if self.since:
             matches = matches.only(matches.first >= self.since)
-        if isinstance(self.rows, ProfiledRows) and self.plan.post_match.parameters:
+        if self.rows is not None and self.plan.post_match.parameters:
             return self._row_results(matches, self.rows, order)
         found = self._match_batch(matches)
         if self.plan.wants_longest and len(found):
             found = found.filter(longest_by_start(found))
         results = self._results(post_filter(found), order)
         if self.rows is not None:
-            return replace(results, intervals=_row_intervals(results), rows=self.rows.indexed)
+            part = isinstance(self.rows, TrieRows)
+            return replace(results, intervals=_row_intervals(results), rows=self.rows.indexed, rows_part=part)
         return self._selected(results, now, order, live) if self.selection.selects else results
 
-    def _row_results(self, matches: RawMatches, rows: ProfiledRows, order: EventOrder) -> ResultBatch:
+    def _row_results(self, matches: RawMatches, rows: ServedRows, order: EventOrder) -> ResultBatch:
         """The results of matches that HAVING or RETURN make others for each row."""
         indexed = rows.indexed
         own = indexed.of(matches.rows, matches.first)
@@ -100,8 +101,7 @@ class SubscriptionRuntime:
         each = replace(each, rows=(own << SHIFT) + 1)
         found = replace(self._match_batch(each), parameters=rows.values(own), by_row=True)
         results = self._results(post_filter(found), order)
-        assert results.matches is not None
-        return replace(results, intervals=results.matches.intervals, rows=indexed.base)
+        return replace(results, intervals=_row_intervals(results), rows=indexed.base, rows_part=True)
 
     def leading_from(self, now: int | float) -> int:
         """The first position that a leading negation may still look at: a window before a match that began a window

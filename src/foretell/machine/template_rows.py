@@ -9,6 +9,7 @@ each generation of rows, would keep all rows once more for each change, as long 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -16,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.arrays import Ints
+from foretell.arrays import Flags, Ints
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Scalar, Type
 from foretell.filter.column import Column
@@ -44,40 +45,48 @@ def parameter_columns(
 
 
 @dataclass
-class TemplateRows:
+class SortedRows(ABC):
     """The rows in the order in which they were added; `since` has the position of the first event that a match of each
-    row may begin with.
+    row may begin with. An index sorts them: a run carries an interval of the rows in that order."""
 
-    `selection` is the index of the rows.
-    """
-
-    comparisons: tuple[Comparison, ...]
-    floats: list[bool]
     columns: dict[str, Column]
     ids: NDArray[np.object_]
     since: Ints
-    served: ClassVar[str | None] = None  # as snapshots say that these serve all rows
-    selection: TemplateIndex = field(init=False)
     _indexed: IndexedRows | None = field(default=None, init=False)
 
-    def __post_init__(self) -> None:
-        self.selection = TemplateIndex(self.comparisons, self.columns, self.floats)
+    @property
+    @abstractmethod
+    def sorted_rows(self) -> Ints:
+        """The rows in the order of the index."""
 
-    @classmethod
-    def of(
-        cls, selection: TemplateSelection, table: TemplateTable, strings: StringDictionary, since: int
-    ) -> TemplateRows:
-        """The rows of a table that one executor serves."""
-        rows = read_rows((c.parameter for c in selection.comparisons), table, strings, since)
-        return cls(selection.comparisons, list(selection.floats), *rows)
+    @abstractmethod
+    def _index(self) -> None:
+        """Builds the index of the rows as they are. Rows that stay keep their order."""
+
+    def _note_added(self, columns: Mapping[str, Column]) -> None:
+        """Takes note of rows that are added."""
+
+    def _note_removed(self, kept: Flags) -> None:
+        """Takes note that only these rows are kept."""
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the rows."""
+        columns = sum(column.values.nbytes + column.nulls.nbytes for column in self.columns.values())
+        return columns + self.ids.nbytes + self.since.nbytes + self.sorted_rows.nbytes
 
     @property
     def indexed(self) -> IndexedRows:
         """The rows in the order of the index."""
         if self._indexed is None:
-            by = self.selection.sorted_rows
+            by = self.sorted_rows
             self._indexed = IndexedRows(self.ids[by], self.since[by] if self.since.any() else None)
         return self._indexed
+
+    def values(self, rows: Ints) -> Mapping[str, Column]:
+        """The parameters of rows by their places in the order of the index."""
+        by = self.sorted_rows[rows]
+        return {name: column.take(by) for name, column in self.columns.items()}
 
     def add(self, table: TemplateTable, strings: StringDictionary, since: int) -> Move:
         """Adds rows that count from an event on."""
@@ -85,23 +94,53 @@ class TemplateRows:
         known = len(self.ids)
         self.columns = {name: joined_column(column, columns[name]) for name, column in self.columns.items()}
         self.ids, self.since = np.concatenate([self.ids, ids]), np.concatenate([self.since, since_])
+        self._note_added(columns)
         return self._reindex(np.arange(known))
 
     def remove(self, ids: Iterable[Scalar]) -> Move:
         """Removes rows."""
         removed = set(ids)
         kept = np.array([row_id not in removed for row_id in self.ids.tolist()], np.bool_)
+        self._note_removed(kept)
         self.columns = {n: Column(c.kind, c.values[kept], c.nulls[kept]) for n, c in self.columns.items()}
         self.ids, self.since = self.ids[kept], self.since[kept]
         return self._reindex(np.where(kept, np.cumsum(kept) - 1, -1))
 
     def _reindex(self, numbers: Ints) -> Move:
         """Builds the index again. `numbers` has the new number of each row that was there, -1 of a removed one."""
-        before, self._indexed = numbers[self.selection.sorted_rows], None
-        self.selection = TemplateIndex(self.comparisons, self.columns, self.floats)
+        before, self._indexed = numbers[self.sorted_rows], None
+        self._index()
         place = np.full(len(self.ids) + 1, -1, np.int64)  # a removed row is number -1, the last place
-        place[self.selection.sorted_rows] = np.arange(len(self.selection.sorted_rows))
+        place[self.sorted_rows] = np.arange(len(self.sorted_rows))
         return _move(place[before])
+
+
+@dataclass
+class TemplateRows(SortedRows):
+    """Rows that the first event of a match selects. `selection` is the index of the rows."""
+
+    comparisons: tuple[Comparison, ...] = ()
+    floats: tuple[bool, ...] = ()
+    served: ClassVar[str | None] = None  # as snapshots say that these serve all rows
+    selection: TemplateIndex = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._index()
+
+    def _index(self) -> None:
+        self.selection = TemplateIndex(self.comparisons, self.columns, self.floats)
+
+    @property
+    def sorted_rows(self) -> Ints:
+        return self.selection.sorted_rows
+
+    @classmethod
+    def of(
+        cls, selection: TemplateSelection, table: TemplateTable, strings: StringDictionary, since: int
+    ) -> TemplateRows:
+        """The rows of a table that one executor serves."""
+        rows = read_rows((c.parameter for c in selection.comparisons), table, strings, since)
+        return cls(*rows, comparisons=selection.comparisons, floats=selection.floats)
 
 
 def _move(places: Ints) -> Move:

@@ -207,9 +207,13 @@ class _GroupBuilder:
         if strategy.executor.value is Executor.ARRIVALS:
             lowered = arrivals.lower_arrivals(subscription, code_of, parameters, selected=selected, edges=edges)
             return replace(group, arrivals=lowered)
-        observed = mode not in (None, ObservationMode.CORRELATOR)
-        nfa = single_nfa(subscription, code_of, parameters, selected=selected, observed=observed, edges=edges)
-        return replace(group, nfa=nfa, keyed=choose_keys(nfa, observed=observed))
+        ways = {
+            "selected": selected,
+            "profiled": strategy.shares_runs,
+            "observed": mode not in (None, ObservationMode.CORRELATOR),
+        }
+        nfa = single_nfa(subscription, code_of, parameters, edges=edges, **ways)
+        return replace(group, nfa=nfa, keyed=choose_keys(nfa, observed=ways["observed"]))
 
     # ── from a snapshot ──
 

@@ -23,7 +23,7 @@ from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.printer import expression_text
 from foretell.plan.lower.arrival_analysis import SequenceConditions, analyse_sequence
-from foretell.plan.template_profiles import is_single_step
+from foretell.plan.template_profiles import is_single_step, rows_apart
 from foretell.plan.template_selection import selection_of, template_selection
 from foretell.records import record
 
@@ -71,13 +71,14 @@ class TemplateMode(Enum):
 
     ONE_EXECUTOR = "one executor for all rows"
     PROFILE_INDEX = "one index of the rows' profiles"
+    SHARED_RUNS = "one executor for all rows, by their profiles"
     EXECUTOR_PER_ROW = "an executor for each row"
     MACHINE_PER_ROW = "a machine for each row"
 
     @property
     def serves_all_rows(self) -> bool:
         """Whether one executor serves all rows."""
-        return self in (TemplateMode.ONE_EXECUTOR, TemplateMode.PROFILE_INDEX)
+        return self in (TemplateMode.ONE_EXECUTOR, TemplateMode.PROFILE_INDEX, TemplateMode.SHARED_RUNS)
 
 
 class ObservationMode(Enum):
@@ -119,6 +120,11 @@ class Strategy:
     sharing: Decision[Sharing]
     template: Decision[TemplateMode] | None = None
     observation: Decision[ObservationMode] | None = None
+
+    @property
+    def shares_runs(self) -> bool:
+        """Whether the rows of a template share partial matches by their profiles."""
+        return self.template is not None and self.template.value is TemplateMode.SHARED_RUNS
 
     @property
     def group_kind(self) -> GroupKind:
@@ -193,6 +199,8 @@ def choose_executor(subscription: CheckedSubscription, template: TemplateMode | 
     """Arrival lists where they can run the pattern and where it pays; an NFA runs every pattern with events."""
     if template is TemplateMode.PROFILE_INDEX:
         return Decision(Executor.PROFILES, "a match is one event, so there are no partial matches")
+    if template is TemplateMode.SHARED_RUNS:
+        return Decision(Executor.NFA, "partial matches carry the rows of the table that agree so far")
     if subscription.tree.losing is not None:
         why = "each set of steps that may be lost has a pattern, and others tell of a lost step seen after all"
         return Decision(Executor.HIDDEN, why)
@@ -362,7 +370,9 @@ def _choose_template(
         return Decision(TemplateMode.ONE_EXECUTOR, "the parameters only select the first event")
     if is_single_step(subscription):
         return Decision(TemplateMode.PROFILE_INDEX, "all conditions are about one event")
-    return Decision(per_row, "the parameters do more than select the first event by equalities and one bound")
+    if (hindrance := rows_apart(subscription)) is not None:
+        return Decision(per_row, hindrance)
+    return Decision(TemplateMode.SHARED_RUNS, "rows have a partial match in common until they differ")
 
 
 def serves_all_rows(subscription: CheckedSubscription, parameters: Mapping[str, Type] | None = None) -> bool:
@@ -415,6 +425,7 @@ class NfaShape:
     chain_nodes: int  # nodes of repeated steps that one event may add to a run
     keyed: bool = False  # a key indexes the runs of a state
     longest: bool = False  # AFTER MATCH LONGEST, and nothing is asked of a match after the kernel
+    rows: bool = False  # runs carry the rows of a template that agree so far
 
 
 @record
@@ -429,6 +440,8 @@ class KernelDecision:
 
 def choose_kernel(shape: NfaShape) -> KernelDecision:
     """Lockstep where all runs at a state take the same way, strict where only the next event counts, else general."""
+    if shape.rows:
+        return _without_reverse_scan(shape, Kernel.GENERAL, "the rows of a run may take different ways")
     if not shape.next_only:
         if shape.longest and not shape.keyed:
             why = "runs may wait for later events, and a match of the first of them ends those that began since"

@@ -54,6 +54,23 @@ class SingleStepTemplate:
     profile: ProfileConditions
 
 
+def rows_apart(subscription: CheckedSubscription) -> str | None:
+    """The reason why the partial matches of each row of a template are apart; None where rows may share them."""
+    policy = subscription.tree.after.policy
+    if policy is not tree.Policy.HOLD:
+        return f"AFTER MATCH {policy.value} chooses among the matches of each row apart"
+    for name, checked in subscription.steps.items():
+        if checked.shape.chosen:
+            return f"the choice of `{name}` is another for each row"
+    for node in subscription.pattern.walk():
+        match node:
+            case tree.Numbered(step=step, index=index):
+                return f"`{step.name}[{index}]` counts events for each row"
+            case tree.Sequence(parts=(tree.SequencePart(absent=(negation, *_)), *_)):
+                return f"`!{negation.step.name}` looks back to when each row was added"
+    return None
+
+
 def is_single_step(subscription: CheckedSubscription) -> bool:
     """Whether the pattern of a template is a single step, whose conditions are all about its event."""
     pattern = subscription.pattern

@@ -64,7 +64,8 @@ class ResultBatch:
     `matches` is None
     where there are no events: for absences, and for forecasts of lanes without a partial match. `bindings` are the
     RETURN columns, or the variables. If one executor serves all `rows` of a template, `intervals` has those that each
-    match belongs to; otherwise `id` is the id of the row.
+    match belongs to; otherwise `id` is the id of the row. With `rows_part` several matches, each of other rows, may have
+    the same events.
     """
 
     schema: ResultSchema
@@ -79,6 +80,7 @@ class ResultBatch:
     strings: Texts
     intervals: Ints | None = None
     rows: MatchedRows | None = None
+    rows_part: bool = False
     forecasts: ForecastColumns | None = None
     estimates: EstimateColumns | None = None
 
