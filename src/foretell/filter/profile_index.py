@@ -14,7 +14,7 @@ import numpy as np
 
 from foretell.arrays import Flags, Ints
 from foretell.events.types import Scalar, Type
-from foretell.filter.column import Column, constant, null_constant
+from foretell.filter.column import Column, concatenate_columns, constant, null_constant
 from foretell.filter.evaluate.logic import compare
 from foretell.filter.predicates import EventColumns
 from foretell.filter.profile_matches import ProfileMatches
@@ -123,14 +123,14 @@ class PlainProfileIndex:
             flags = np.ones((part.stop - begin, len(numbers)), np.bool_)
             for comparison in self._comparisons:
                 value = events.evaluate(comparison.expression, strings)
-                flags &= _truth(comparison, _of_events(value, part), rows, strings)
+                flags &= truth_of(comparison, _of_events(value, part), rows, strings)
             if wanted is not None:
                 flags &= wanted[part, None]
             yield ProfileMatches.of_flags(flags, numbers)
 
     def add(self, columns: Mapping[str, Column]) -> Ints:
-        count = len(next(iter(columns.values())).values)
-        self._columns = {name: _joined(column, columns[name]) for name, column in self._columns.items()}
+        count = rows_in(columns)
+        self._columns = {name: stacked([column, columns[name]]) for name, column in self._columns.items()}
         self._live = np.concatenate([self._live, np.ones(count, np.bool_)])
         return np.arange(len(self._live) - count, len(self._live))
 
@@ -153,10 +153,10 @@ def _of_events(column: Column, part: slice) -> Column:
     return Column(column.kind, column.values[part, None], column.nulls[part, None])
 
 
-def _truth(
+def truth_of(
     comparison: ProfileComparison, value: Column, rows: Mapping[str, Column], strings: StringDictionary
 ) -> Flags:
-    """Where a comparison is true: a row for each event, a column for each profile or one for all."""
+    """Where a comparison of the events' value with the parameters in `rows` is true; NumPy broadcasts both."""
     if comparison.parameter is None:
         other = constant_column(comparison.constant, comparison.kind, strings)
     else:
@@ -166,8 +166,22 @@ def _truth(
     return flags if comparison.waived_by is None else flags | rows[comparison.waived_by].nulls
 
 
-def _joined(first: Column, second: Column) -> Column:
-    """One column below another of the same type; a column of NULL alone has that of the other."""
-    kind = second.kind if first.kind is Type.NULL else first.kind
-    values = np.concatenate([first.values, second.values])
-    return Column(kind, values, np.concatenate([first.nulls, second.nulls]))
+def stacked(columns: Sequence[Column]) -> Column:
+    """Columns of one type below one another; that of a column of NULL alone does not count."""
+    kind = next((column.kind for column in columns if column.kind is not Type.NULL), Type.NULL)
+    return concatenate_columns(columns, kind)
+
+
+def rows_in(columns: Mapping[str, Column]) -> int:
+    """The number of rows."""
+    return len(next(iter(columns.values())).values)
+
+
+def constant_truth(
+    comparisons: Sequence[ProfileComparison], events: EventColumns, strings: StringDictionary, wanted: Flags | None
+) -> Flags:
+    """The wanted events for which comparisons with constants hold."""
+    flags = np.ones(len(events), np.bool_) if wanted is None else wanted
+    for comparison in comparisons:
+        flags = flags & truth_of(comparison, events.evaluate(comparison.expression, strings), {}, strings)
+    return flags

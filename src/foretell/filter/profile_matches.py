@@ -21,6 +21,25 @@ class ProfileMatches:
         """The number of events."""
         return len(self.offsets) - 1
 
+    def events(self) -> Ints:
+        """The number of the event of each match."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+
+    def first(self, events: int) -> ProfileMatches:
+        """Those of the first events."""
+        if events == len(self):
+            return self
+        return ProfileMatches(self.offsets[: events + 1], self.profiles[: self.offsets[events]])
+
+    def events_with(self, most: int) -> int:
+        """How many of the first events together have at most so many matches; at least one, if there is one."""
+        return max(min(1, len(self)), int(np.searchsorted(self.offsets, most, side="right")) - 1)
+
+    def where(self, kept: Flags) -> ProfileMatches:
+        """The matches that are kept."""
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
+        return ProfileMatches(before[self.offsets], self.profiles[kept])
+
     @classmethod
     def of_flags(cls, flags: Flags, numbers: Ints) -> ProfileMatches:
         """From a row of flags for each event, whose columns are the profiles with these numbers."""
