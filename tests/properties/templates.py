@@ -1,6 +1,6 @@
 """Random templates: statements FOR EACH row of a table, whose conditions name parameters wherever they may.
 
-Rows have few values, so that some are equal, some agree on a part of the pattern, and some leave conditions out by NULL.
+Rows have few values: some are equal, some agree on a part of the pattern, and some leave conditions out by NULL.
 """
 
 from __future__ import annotations
@@ -77,7 +77,11 @@ class TemplateMaker(Maker):
     def where(self) -> str:
         if self.maybe(35):
             return self.parametrised()
-        return f"{self.kind()} AND ({self.relative(self.before[-2:])})" if self.before and self.maybe(20) else super().where()
+        return (
+            f"{self.kind()} AND ({self.relative(self.before[-2:])})"
+            if self.before and self.maybe(20)
+            else super().where()
+        )
 
     def policy(self, steps: Sequence[Step]) -> str:
         return "HOLD" if self.together else super().policy(steps)

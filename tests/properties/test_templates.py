@@ -55,8 +55,8 @@ def test_it_says_what_the_reference_says(numbers: range) -> None:
         embedded = comparable_rows(both.embedded())
         assert embedded == comparable_rows(both.reference()), (number, trial)
         told.update(dict.fromkeys(modes(trial), bool(embedded)))
-    assert told[TemplateMode.SHARED_RUNS] > len(numbers) / 6
-    assert told[TemplateMode.PROFILE_INDEX] > len(numbers) / 6
+    assert told[TemplateMode.SHARED_RUNS] > len(numbers) / 10
+    assert told[TemplateMode.PROFILE_INDEX] > len(numbers) / 10
 
 
 @numbers_of(60, 4_000)
@@ -122,7 +122,10 @@ def _with_changes(trial: Case, generator: random.Random, *, stops: bool) -> list
 
 def test_a_snapshot_of_rows_that_run_apart_goes_on_apart() -> None:
     """Earlier versions had an executor for each row: their partial matches stay apart."""
-    text = "STREAM s (time INT, v INT) TIME time; SUBSCRIBE m FOR EACH people FROM s MATCH a ; b DEFINE a AS v = 1, b AS v > :lo;"
+    text = (
+        "STREAM s (time INT, v INT) TIME time;"
+        "SUBSCRIBE m FOR EACH people FROM s MATCH a ; b DEFINE a AS v = 1, b AS v > :lo;"
+    )
     with pytest.MonkeyPatch.context() as patch:
         by_row(patch)
         early = Engine(text, tables={"people": [FIRST, {**FIRST, "id": 5, "lo": 7}]})

@@ -20,7 +20,7 @@ from foretell.filter.profile_index import ProfileComparison, ProfileIndex
 from foretell.filter.profile_matches import ProfileMatches
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.language import tree
-from foretell.plan.template_profiles import OptionalComparison, ProfileConditions
+from foretell.plan.template_profiles import OptionalComparison, SiteConditions
 from foretell.storage.recorded_values import require
 
 #: Pairs of an event and a profile that are evaluated at once: their columns stay in the cache.
@@ -34,7 +34,7 @@ class RowProfiles:
     """The profiles of rows that are added and removed. A number of a profile is never given to another one."""
 
     def __init__(
-        self, conditions: ProfileConditions, columns: Mapping[str, Column], count: int, order: Ints | None = None
+        self, conditions: SiteConditions, columns: Mapping[str, Column], count: int, order: Ints | None = None
     ) -> None:
         """The profiles of so many rows; with `order` they are numbered in the order of the numbers that rows have."""
         self.conditions = conditions
@@ -53,7 +53,7 @@ class RowProfiles:
     def summary(self) -> str:
         """How events find the profiles that they satisfy, for `explain`."""
         found = f"{len(self):,} profiles are evaluated" if self._index is None else self._index.summary
-        return found if not self._others else f"{found}; {len(self._others)} conditions are evaluated for those it leaves"
+        return f"{found}; {len(self._others)} conditions for those it leaves" if self._others else found
 
     @property
     def nbytes(self) -> int:
@@ -66,9 +66,8 @@ class RowProfiles:
         """Adds rows. Returns the profile of each, UNSATISFIABLE for those that no event satisfies."""
         asked = {name: columns[name] for name in self.conditions.parameters}
         possible = np.flatnonzero(self._satisfiable(asked, count))
-        first, which = distinct_rows([column.take(possible) for column in asked.values()])
-        if order is not None:
-            first, which = _in_order(first, which, order[possible])
+        own = [column.take(possible) for column in asked.values()]
+        first, which = distinct_rows(own) if order is None else _recorded_rows(own, order[possible])
         number = len(self._rows) + np.arange(len(first))
         rows = possible[first]
         self._rows = np.concatenate([self._rows, np.bincount(which, minlength=len(first))])
@@ -216,15 +215,14 @@ def distinct_values(columns: Sequence[Column]) -> Ints:
     return numbers
 
 
-def _in_order(first: Ints, which: Ints, order: Ints) -> tuple[Ints, Ints]:
-    """Distinct rows in the order of numbers that were recorded for all rows: equal ones have the same."""
-    recorded = order[first]
-    require(bool((recorded[which] == order).all()), "the profiles of template rows")
-    by = np.argsort(recorded, kind="stable")
-    require(bool((np.diff(recorded[by]) > 0).all()), "the profiles of template rows")
-    place = np.empty(len(by), np.int64)
-    place[by] = np.arange(len(by))
-    return first[by], place[which]
+def _recorded_rows(columns: Sequence[Column], order: Ints) -> tuple[Ints, Ints]:
+    """The same by the profiles that a snapshot has for the rows. Rows that were added later have others, though they
+    may be equal."""
+    _, first, which = np.unique(order, return_index=True, return_inverse=True)
+    which = which.reshape(-1)
+    for word in (word for column in columns for word in _words(column)):
+        require(bool((word[first[which]] == word).all()), "the profiles of template rows")
+    return first, which
 
 
 def _mixed(hashes: Words, words: Words) -> Words:

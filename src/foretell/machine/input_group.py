@@ -26,8 +26,8 @@ from foretell.machine.nfa_group import NfaGroup
 from foretell.machine.observe.forecast_emitter import ForecastEmitter, ObservedStatement
 from foretell.machine.observe.observer import NO_OBSERVERS, Observer, ObserverFactory, observer_state, restore_observer
 from foretell.machine.result_stage import ResultStages
-from foretell.machine.shared_rows import RowSharing, equal_rows
 from foretell.machine.served_rows import ServedRows, restored_rows, served_rows
+from foretell.machine.shared_rows import RowSharing, equal_rows
 from foretell.machine.template_rows import RowsById, parameter_columns
 from foretell.plan.match_plan import AbsencePlan, InputGroupPlan, NfaGroupPlan, StatementPlan
 from foretell.storage.recorded_values import instant, require

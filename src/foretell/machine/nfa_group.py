@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -32,10 +32,10 @@ from foretell.machine.matches.results import ResultBatch
 from foretell.machine.observe.arrival_tracker import ArrivalTracker
 from foretell.machine.observe.forecast_emitter import ForecastEmitter, ObservedStatement
 from foretell.machine.observe.observer import Observer, Probe, observer_state, restore_observer
-from foretell.machine.result_stage import ResultStages
-from foretell.machine.subscription_runtime import SubscriptionRuntime
 from foretell.machine.profiled_rows import ProfiledRows
+from foretell.machine.result_stage import ResultStages
 from foretell.machine.served_rows import ServedRows
+from foretell.machine.subscription_runtime import SubscriptionRuntime
 from foretell.machine.template_rows import Move, TemplateRows
 from foretell.machine.trie_rows import TrieRows
 from foretell.plan.expressions import IndexKey, Lagged
@@ -43,6 +43,8 @@ from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.match_plan import NfaGroupPlan
 from foretell.plan.strategy import ObservationMode
 from foretell.storage.recorded_values import indices
+
+AnyExecutor: TypeAlias = NfaExecutor | ArrivalExecutor | ProfileExecutor
 
 
 @dataclass(eq=False)
@@ -61,7 +63,7 @@ class NfaGroup:
 
     def __post_init__(self) -> None:
         self.members: dict[int, SubscriptionRuntime] = {}
-        self.executor: NfaExecutor | ArrivalExecutor | ProfileExecutor | None = None
+        self.executor: AnyExecutor | None = None
         self.second_executor: NfaExecutor | None = None  # reads each batch again when its exclusions are known
         self.tracker: ArrivalTracker | None = None
         self.excluded: Exclusions | None = None
@@ -137,9 +139,7 @@ class NfaGroup:
         """Continues with the rows of the template as they are now; None where no partial match refers to any."""
         if move is None or self.executor is None:
             return
-        if isinstance(self.executor, NfaExecutor):
-            self.executor.move_rows(self._selection, move)
-        elif isinstance(self.executor, ArrivalExecutor) and self._selection is not None:
+        if not isinstance(self.executor, ProfileExecutor):
             self.executor.move_rows(self._selection, move)
 
     @property
@@ -260,7 +260,7 @@ class NfaGroup:
                 ledger.drop(self.members[number].plan.shown_name, count, executor.dropped_by)
         executor.refusals, executor.dropped = [], {}
 
-    def _without_refused(self, executor: NfaExecutor | ArrivalExecutor | ProfileExecutor, matches: RawMatches) -> RawMatches:
+    def _without_refused(self, executor: AnyExecutor, matches: RawMatches) -> RawMatches:
         """The matches without those of refused lanes from the event on that exceeded the limit."""
         owner = np.zeros(len(matches), np.int64)
         if isinstance(executor, NfaExecutor):

@@ -42,9 +42,7 @@ class ProfiledRows:
         self._renew()
 
     @classmethod
-    def of(
-        cls, plan: SingleStepPlan, table: TemplateTable, strings: StringDictionary, since: int
-    ) -> ProfiledRows:
+    def of(cls, plan: SingleStepPlan, table: TemplateTable, strings: StringDictionary, since: int) -> ProfiledRows:
         """The rows of a table."""
         return cls(plan, *read_rows(plan.parameters, table, strings, since))
 

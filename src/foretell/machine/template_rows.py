@@ -63,11 +63,9 @@ class SortedRows(ABC):
     def _index(self) -> None:
         """Builds the index of the rows as they are. Rows that stay keep their order."""
 
-    def _note_added(self, columns: Mapping[str, Column]) -> None:
-        """Takes note of rows that are added."""
-
-    def _note_removed(self, kept: Flags) -> None:
-        """Takes note that only these rows are kept."""
+    @abstractmethod
+    def _note(self, added: Mapping[str, Column], kept: Flags | None = None) -> None:
+        """Takes note of rows that are added, or that only some are kept."""
 
     @property
     def nbytes(self) -> int:
@@ -94,14 +92,14 @@ class SortedRows(ABC):
         known = len(self.ids)
         self.columns = {name: joined_column(column, columns[name]) for name, column in self.columns.items()}
         self.ids, self.since = np.concatenate([self.ids, ids]), np.concatenate([self.since, since_])
-        self._note_added(columns)
+        self._note(columns)
         return self._reindex(np.arange(known))
 
     def remove(self, ids: Iterable[Scalar]) -> Move:
         """Removes rows."""
         removed = set(ids)
         kept = np.array([row_id not in removed for row_id in self.ids.tolist()], np.bool_)
-        self._note_removed(kept)
+        self._note({}, kept)
         self.columns = {n: Column(c.kind, c.values[kept], c.nulls[kept]) for n, c in self.columns.items()}
         self.ids, self.since = self.ids[kept], self.since[kept]
         return self._reindex(np.where(kept, np.cumsum(kept) - 1, -1))
@@ -129,6 +127,9 @@ class TemplateRows(SortedRows):
 
     def _index(self) -> None:
         self.selection = TemplateIndex(self.comparisons, self.columns, self.floats)
+
+    def _note(self, added: Mapping[str, Column], kept: Flags | None = None) -> None:
+        """The index is made of the columns anew."""
 
     @property
     def sorted_rows(self) -> Ints:

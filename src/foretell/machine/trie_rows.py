@@ -76,15 +76,14 @@ class TrieRows(SortedRows):
         """How events find profiles at each site, for `explain`."""
         return tuple(site.summary for site in self.sites)
 
-    def _note_added(self, columns: Mapping[str, Column]) -> None:
-        count = len(self.ids) - sum(map(len, self._profiles[:1]))
-        added = [site.add(columns, count) for site in self.sites]
-        self._profiles = [np.concatenate(both) for both in zip(self._profiles, added, strict=True)]
-
-    def _note_removed(self, kept: Flags) -> None:
-        for site, profiles in zip(self.sites, self._profiles, strict=True):
-            site.remove(profiles[~kept])
-        self._profiles = [profiles[kept] for profiles in self._profiles]
+    def _note(self, added: Mapping[str, Column], kept: Flags | None = None) -> None:
+        for number, (site, profiles) in enumerate(zip(self.sites, self._profiles, strict=True)):
+            if kept is None:
+                new = site.add(added, len(self.ids) - len(profiles))
+                self._profiles[number] = np.concatenate([profiles, new])
+            else:
+                site.remove(profiles[~kept])
+                self._profiles[number] = profiles[kept]
 
     def _index(self) -> None:
         numbers = [

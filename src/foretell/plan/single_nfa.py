@@ -39,7 +39,8 @@ def single_nfa(
     edges: int = MOST_EDGES,
 ) -> SharedNfa:
     """The NFA of a subscription alone; while one is in use, it is the same for all who ask, if `code_of` gives strings
-    the same codes. `parameters`, `selected`, `profiled` and `observed` are as in `plan.strategy`; `edges` is `Limits.edges`."""
+    the same codes. `parameters`, `selected`, `profiled` and `observed` are as in `plan.strategy`, `edges` is
+    `Limits.edges`."""
     key = _NfaKey(id(subscription), tuple((parameters or {}).items()), selected, profiled, observed, edges)
     known = _known.get(key)
     if known is None or not known.symbols.agrees_with(code_of):
@@ -55,7 +56,9 @@ def _made(
 ) -> SharedNfa:
     for keyed in (True, False):
         empty = SharedNfa.empty(code_of, subscription.simultaneous, subscription.time, keyed=keyed)
-        nfa, _ = empty.joined_by(subscription, parameters, selected=key.selected, profiled=key.profiled, edges=key.edges)
+        nfa, _ = empty.joined_by(
+            subscription, parameters, selected=key.selected, profiled=key.profiled, edges=key.edges
+        )
         if choose_keys(nfa, observed=key.observed).value:
             break
     return nfa

@@ -13,7 +13,7 @@ measurement were not indexed by the value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -22,7 +22,8 @@ from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.printer import expression_text
-from foretell.plan.lower.arrival_analysis import SequenceConditions, analyse_sequence
+from foretell.plan.arrival_hindrances import absence_hindrances, shape_hindrances
+from foretell.plan.lower.arrival_analysis import analyse_sequence
 from foretell.plan.template_profiles import is_single_step, rows_apart
 from foretell.plan.template_selection import selection_of, template_selection
 from foretell.records import record
@@ -208,11 +209,11 @@ def choose_executor(subscription: CheckedSubscription, template: TemplateMode | 
         return Decision(Executor.ABSENCE, "a negated step alone binds no events, so a clock in each lane is enough")
     if is_longest(subscription):
         return Decision(Executor.NFA, "LONGEST waits for the partial matches that live, and arrival lists have none")
-    hindrance = next(_shape_hindrances(subscription), None)
+    hindrance = next(shape_hindrances(subscription), None)
     if hindrance is not None:
         return Decision(Executor.NFA, hindrance)
     conditions = analyse_sequence(subscription)
-    hindrance = next(_absence_hindrances(conditions), None)
+    hindrance = next(absence_hindrances(conditions), None)
     if hindrance is not None:
         return Decision(Executor.NFA, hindrance)
     if conditions.keys:
@@ -228,51 +229,6 @@ def choose_executor(subscription: CheckedSubscription, template: TemplateMode | 
 
 def is_longest(subscription: CheckedSubscription) -> bool:
     return subscription.tree.after.policy is tree.Policy.LONGEST
-
-
-def arrival_hindrance(subscription: CheckedSubscription) -> str | None:
-    """The reason why arrival lists cannot run a pattern; None where they can."""
-    shape = next(_shape_hindrances(subscription), None)
-    return next(_absence_hindrances(analyse_sequence(subscription)), None) if shape is None else shape
-
-
-def _shape_hindrances(subscription: CheckedSubscription) -> Iterator[str]:
-    pattern = subscription.pattern
-    if subscription.simultaneous:
-        yield "simultaneous events wait for their instant to end"
-    yield from filter(None, map(_node_hindrance, pattern.walk()))
-    if not isinstance(pattern, tree.Sequence) or len(pattern.parts) == 1:
-        yield "one step alone has no partial combinations"
-    elif pattern.absent:
-        yield f"`!{pattern.absent[0].step.name}` at the end is decided only when time has passed"
-    elif any(isinstance(part.pattern, tree.Sequence) for part in pattern.parts):
-        yield "a group is not a single step"
-
-
-def _node_hindrance(node: tree.Node) -> str | None:
-    match node:
-        case tree.Repeat(body=tree.Step(name=name)):
-            return f"`{name}` repeats"
-        case tree.Repeat():
-            return "a group repeats"
-        case tree.Numbered(step=step, index=index):
-            return f"`{step.name}[{index}]` counts events"
-        case tree.Next():
-            return "`,` takes only the very next event"
-        case tree.FirstWhere():
-            return "`;{θ}` takes only the first event for which θ holds"
-        case tree.Conjunction():
-            return "`&` takes its sides in any order"
-        case tree.Alternation():
-            return "`|` continues in several ways"
-        case tree.Silence():
-            return "a negated step alone binds no events"
-    return None
-
-
-def _absence_hindrances(conditions: SequenceConditions) -> Iterator[str]:
-    for step in conditions.unresolved_gaps:
-        yield f"`!{step}` compares with events of the match"
 
 
 # ── lost events ──

@@ -30,7 +30,7 @@ class OptionalComparison:
 
 
 @record
-class ProfileConditions:
+class SiteConditions:
     """The static conditions with parameters of a step, of a θ or of a negated step: the comparisons that an index
     answers, and the others."""
 
@@ -51,7 +51,7 @@ class SingleStepTemplate:
 
     step: str
     common: tuple[tree.Expression, ...]
-    profile: ProfileConditions
+    profile: SiteConditions
 
 
 def rows_apart(subscription: CheckedSubscription) -> str | None:
@@ -93,7 +93,7 @@ def single_step_template(subscription: CheckedSubscription, parameters: Mapping[
 
 def profile_conditions(
     subscription: CheckedSubscription, conditions: Iterable[tree.Expression], parameters: Mapping[str, Type]
-) -> ProfileConditions:
+) -> SiteConditions:
     """Static conditions with parameters, by how they are answered; `parameters` are the columns of the table."""
     comparisons: list[OptionalComparison] = []
     others: list[tree.Expression] = []
@@ -109,7 +109,7 @@ def profile_conditions(
             comparisons += found
         else:
             others.append(condition)
-    return ProfileConditions(tuple(comparisons), tuple(others))
+    return SiteConditions(tuple(comparisons), tuple(others))
 
 
 def _is_indexed(comparison: OptionalComparison, parameters: Mapping[str, Type]) -> bool:

@@ -88,7 +88,7 @@ class BatchColumns:
             flags[RowSelected()] = arrays.rows[:count] != 0
         if self.rows is not None:
             found = [self._profiles(self.rows, site, events) for site in range(len(self._site_conditions))]
-            flags |= {ProfileSatisfied(n): matches.offsets[1:] > matches.offsets[:-1] for n, matches in enumerate(found)}
+            flags |= {ProfileSatisfied(n): np.diff(matches.offsets) > 0 for n, matches in enumerate(found)}
             arrays = arrays._replace(rows=self.rows.batch(found, count))
         self._predicates.write(arrays.predicates.view(np.bool_), events, self.strings, flags)
         for number, expression in enumerate(self._nfa.columns):

@@ -17,11 +17,11 @@ from typing import Any
 from foretell.machine.kernels.actions import apply_updates, code_holds, copy, emit, guard_holds, lacking, started
 from foretell.machine.kernels.batches import joined_batch
 from foretell.machine.kernels.decorators import expanded, inlined, kernel
+from foretell.machine.kernels.fresh_runs import add_fresh, admit_fresh, end_instant
 from foretell.machine.kernels.held import Held
 from foretell.machine.kernels.layout import (
     ANY,
     ASLEEP,
-    AWAKE,
     COUNTED,
     CROWDED,
     DEAD,
@@ -44,7 +44,6 @@ from foretell.machine.kernels.layout import (
     NONE,
     RUN_BEGAN,
     RUN_LANE,
-    RUN_LIST,
     RUN_NEXT,
     RUN_OVER,
     RUN_SERIAL,
@@ -52,7 +51,6 @@ from foretell.machine.kernels.layout import (
     STATE_EDGES,
     STATE_EDGES_STOP,
     STATE_KEY,
-    STATE_KEY_SLOT,
     STATE_THREADS,
     STATE_THREADS_STOP,
     STATE_TICKS,
@@ -77,64 +75,7 @@ from foretell.machine.kernels.layout import (
 from foretell.machine.kernels.probe import probe_changes, show_nothing
 from foretell.machine.kernels.run_lists import release, unlink
 from foretell.machine.kernels.structs import Batch, BatchEvents, Evaluated, NfaTables, Output, ProbeArrays, Runs, Values
-from foretell.machine.kernels.timer_heap import drop_first_timer, push_timer
-
-# ── lists ──
-
-
-@inlined
-def add_fresh(run: Any, tables: NfaTables, runs: Runs) -> None:
-    """Put a run among those that the present event made: they must not see it. Set its timer where its state waits."""
-    cells, counters = runs.registers.integers, runs.counters
-    state = U(cells[run, RUN_STATE])
-    cells[run, RUN_NEXT] = counters[FRESH]
-    counters[FRESH] = S(run)
-    if tables.states[state, STATE_WAITS]:
-        due = runs.times[run, RUN_BEGAN] + tables.state_within[state]
-        push_timer(due, run, cells[run, RUN_SERIAL], runs.timers, counters[TIMERS])
-        counters[TIMERS] += 1
-
-
-@expanded
-def _admit_fresh(fresh: Any, states: Array, runs: Runs) -> None:
-    """Put the runs that an event made into the lists of their states."""
-    cells, lanes, counters = runs.registers.integers, runs.lanes, runs.counters
-    while fresh != NONE:
-        next_fresh = U(cells[fresh, RUN_NEXT])
-        state = U(cells[fresh, RUN_STATE])
-        lane = U(cells[fresh, RUN_LANE])
-        slot = states[state, STATE_KEY_SLOT]
-        place = lane if slot == NONE else U(cells[fresh, slot])
-        cells[fresh, RUN_LIST] = S(place)
-        cells[fresh, RUN_NEXT] = S(lanes.heads[place, state])
-        lanes.heads[place, state] = fresh
-        lanes.lengths[lane] += 1
-        if lanes.lengths[lane] > counters[LONGEST]:
-            counters[LONGEST] = lanes.lengths[lane]
-        fresh = next_fresh
-
-
-@kernel
-def _end_instant(lane: Any, tables: NfaTables, runs: Runs) -> None:
-    """End an instant of simultaneous events in a lane: the runs that it ended go, the runs that it made wake up."""
-    cells, heads, states, threads = runs.registers.integers, runs.lanes.heads, tables.states, tables.threads
-    for state in range(U(heads.shape[1])):
-        previous = NONE
-        run = U(heads[lane, state])
-        while run != NONE:
-            next_run = U(cells[run, RUN_NEXT])
-            ends = cells[run, RUN_OVER] == DEAD
-            for thread in range(states[state, STATE_THREADS], states[state, STATE_THREADS_STOP]):
-                mark = threads[thread, THREAD_MARK]
-                ends |= cells[run, mark] == ENDING
-                cells[run, mark] = AWAKE
-            if ends:
-                unlink(previous, next_run, lane, state, runs)
-                release(run, runs)
-            else:
-                previous = run
-            run = next_run
-
+from foretell.machine.kernels.timer_heap import drop_first_timer
 
 # ── one run and one event ──
 
@@ -382,7 +323,7 @@ def advance_runs(
         begin_runs(lane, row, tables, batch, runs, output)
     fresh = U(counters[FRESH])
     if fresh != NONE:
-        _admit_fresh(fresh, tables.states, runs)
+        admit_fresh(fresh, tables.states, runs)
         touched = True
     return fresh, touched
 
@@ -414,7 +355,7 @@ def run_events(
             continue  # nothing waits, nothing begins; or the lane is refused
         time = events.time[row]
         if tables.simultaneous and time > lanes.instants[lane]:
-            _end_instant(lane, tables, runs)
+            end_instant(lane, tables, runs)
             lanes.instants[lane] = time
         most = rough_new_runs(tables, counters)
         counters[LACKING] = lacking(most, fan.nodes, runs, output)
@@ -445,7 +386,7 @@ def pass_time(now: Any, tables: NfaTables, runs: Runs, output: Output) -> bool:
         if cells[run, RUN_SERIAL] == timers.serial[0] and cells[run, RUN_OVER] != DEAD:
             lane = U(cells[run, RUN_LANE])
             if tables.simultaneous and now > runs.lanes.instants[lane]:
-                _end_instant(lane, tables, runs)
+                end_instant(lane, tables, runs)
             if cells[run, RUN_SERIAL] == timers.serial[0]:
                 if counters[MATCHES] == output.first.size:
                     counters[LACKING] = FULL_OUTPUT

@@ -11,7 +11,8 @@ from typing import Any
 
 from foretell.machine.kernels.actions import apply_updates, begin_match, code_holds, emit
 from foretell.machine.kernels.decorators import expanded, inlined, kernel
-from foretell.machine.kernels.general import add_fresh, ask_threads, count_ticks, edge_is_open, mark_ending, take
+from foretell.machine.kernels.fresh_runs import add_fresh
+from foretell.machine.kernels.general import ask_threads, count_ticks, edge_is_open, mark_ending, take
 from foretell.machine.kernels.layout import (
     DESCENT_DEPTH,
     DESCENT_DIRECT,

@@ -64,8 +64,8 @@ class ResultBatch:
     `matches` is None
     where there are no events: for absences, and for forecasts of lanes without a partial match. `bindings` are the
     RETURN columns, or the variables. If one executor serves all `rows` of a template, `intervals` has those that each
-    match belongs to; otherwise `id` is the id of the row. With `rows_part` several matches, each of other rows, may have
-    the same events.
+    match belongs to; otherwise `id` is the id of the row. With `rows_part` several matches of the same events may
+    belong to different rows.
     """
 
     schema: ResultSchema

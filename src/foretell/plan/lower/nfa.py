@@ -48,7 +48,7 @@ def lower_nfa(
     """The NFA of a subscription, numbered by the symbol table; `parameters` are the columns of its FOR EACH table.
 
     With `selected` the filter evaluates the conditions on parameters for all rows at once (plan.template_selection);
-    with `profiled` one executor serves all rows, whose runs are apart as far as the rows differ (plan.lower.row_levels).
+    with `profiled` one executor serves all rows, whose runs part where the rows differ (plan.lower.row_levels).
     Without `keyed` no state is indexed. `edges` is the limit of the automaton.
     """
     automaton = build(subscription, edges)

@@ -138,8 +138,8 @@ class CompiledNfa:
     of runs. `owners` has for each state the number of the
     subscription that it is a match of, or -1; `members` those that go through it, none where it is dead. In an NFA that
     `waits`, time completes matches; one that `chains` keeps the events of repeated steps, or gaps. `process_key` is the
-    column that tells processes of a lane apart for observers, or NONE. `rows` are the levels of the rows of a template that
-    it serves by their profiles.
+    column that tells processes of a lane apart for observers, or NONE. `rows` are the levels of the rows of a template
+    that it serves by their profiles.
     """
 
     tables: NfaTables

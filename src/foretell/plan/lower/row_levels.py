@@ -19,7 +19,7 @@ from foretell.arrays import Words
 from foretell.machine.kernels.layout import NONE
 from foretell.machine.kernels.opcodes import Op
 from foretell.plan.lower.ir import Guard
-from foretell.plan.template_profiles import ProfileConditions, profile_conditions
+from foretell.plan.template_profiles import SiteConditions, profile_conditions
 from foretell.records import record
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class RowLevels:
     """The levels of the rows of an NFA. `sites` have the conditions of which profiles are made, `descents` a row for
     each edge (machine.kernels.layout)."""
 
-    sites: tuple[ProfileConditions, ...]
+    sites: tuple[SiteConditions, ...]
     levels: tuple[RowLevel, ...]
     descents: Words
 
@@ -64,7 +64,7 @@ def row_levels(shared: SharedNfa, edges: Sequence[SharedEdge]) -> RowLevels | No
 class _RowLevelling:
     shared: SharedNfa
     edges: Sequence[SharedEdge]
-    sites: tuple[ProfileConditions, ...]
+    sites: tuple[SiteConditions, ...]
     keys: dict[RowLevel, int] = field(default_factory=dict)
 
     def levels(self) -> RowLevels:
@@ -99,7 +99,7 @@ class _RowLevelling:
         return at_state, by_edge
 
     def _guards(self, state: int) -> Iterator[Guard]:
-        """What a state asks of the events that its runs do not bind."""
+        """The guards of the events that the runs of a state do not bind."""
         waiting = self.shared.states[state].waiting
         for thread in waiting.threads:
             yield from (thread.where, *thread.absent)
