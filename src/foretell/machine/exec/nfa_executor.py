@@ -47,6 +47,9 @@ _KERNELS: Mapping[Kernel, Callable[..., Any]] = {
     Kernel.LONGEST_GENERAL: longest.run_longest_events,
 }
 
+#: Runs that carry rows may part into many with each event: with so much room they are seldom counted beforehand.
+ROOM_FOR_ROWS = 8192
+
 #: The kernel may ask for room for so many times as many runs as there are, before it has to count.
 MOST_UNCOUNTED = 4
 
@@ -74,6 +77,8 @@ class NfaExecutor:
         self.dropped: dict[int, int] = {}
         self.dropped_by: Limit = "lane"
         self.pool = RunPool(self.nfa, self.ledger.limits.lane)
+        if self.rows is not None:
+            self.pool.grow(ROOM_FOR_ROWS)
         self.columns = BatchColumns(self.strings, self.parameters, self.selection, self.rows)
         self.now: int | float | None = None
         self.observation: Observation | None = None

@@ -232,9 +232,9 @@ def starting_runs(row: Any, tables: NfaTables, batch: Batch) -> int:
 
 
 @inlined
-def rough_new_runs(tables: NfaTables, counters: Array) -> int:
+def rough_new_runs(lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs) -> int:
     """How many runs and matches an event makes at most, by the most runs that a lane has had."""
-    return int(counters[LONGEST] * tables.fan.runs + tables.fan.starts)
+    return int(runs.counters[LONGEST] * tables.fan.runs + tables.fan.starts)
 
 
 @kernel
@@ -357,7 +357,7 @@ def run_events(
         if tables.simultaneous and time > lanes.instants[lane]:
             end_instant(lane, tables, runs)
             lanes.instants[lane] = time
-        most = rough_new_runs(tables, counters)
+        most = rough_new_runs(lane, row, tables, batch, runs)
         counters[LACKING] = lacking(most, fan.nodes, runs, output)
         if counters[LACKING] != 0 and counters[COUNTED] != 0:
             most = new_runs(lane, row, tables, batch, runs)

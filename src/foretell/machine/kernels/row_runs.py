@@ -41,6 +41,9 @@ from foretell.machine.kernels.layout import (
 )
 from foretell.machine.kernels.structs import Batch, NfaTables, Output, RowBatch, Runs, Values
 
+#: So many rows are not counted: looking them up would take longer than room for all of them is worth.
+_FEW = 8
+
 # ── profiles ──
 
 
@@ -91,10 +94,10 @@ def next_rows(edge: Any, at: int, stop: int, next_profile: int, row: Any, tables
                 elif direct == 1:
                     # Of all rows: the first level says where those of a profile begin.
                     begins = rows.begins[wanted]
-                    if begins < at:
-                        next_profile += 1
-                    else:
+                    if begins >= at:
                         at = begins
+                        break
+                    next_profile += 1
                 else:
                     at = first_not_below(rows.profiles[site], at, stop, wanted)
         else:
@@ -113,9 +116,15 @@ def most_parts(edge: Any, low: int, stop: int, row: Any, tables: NfaTables, rows
     depth, direct = rows.descents[edge, DESCENT_DEPTH], rows.descents[edge, DESCENT_DIRECT]
     if depth == NONE:
         return 1
+    if stop - low <= _FEW:
+        return int(stop - low)
     if direct == NONE:
         return int(rows.ranks[depth - ONE, stop] - rows.ranks[depth - ONE, low])
     first, last = rows.offsets[site, row], rows.offsets[site, row + ONE]
+    if depth == direct and last - first <= _FEW:
+        return int(last - first)
+    if direct == 1 and depth == direct:
+        return int(last - first)
     if direct == 1:
         count = 0
         for k in range(first, last):
@@ -203,9 +212,20 @@ def begin_rows(lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs,
 
 
 @inlined
-def rough_row_runs(tables: NfaTables, counters: Any) -> int:
-    """No estimate of the runs that an event makes is near: have them counted."""
-    return int(S(NONE))
+def rough_row_runs(lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs) -> int:
+    """How many runs and matches an event makes at most, by the runs of the lane; the rows below those with a profile
+    have to be counted."""
+    rows, parts = batch.events.rows, 0
+    for edge in range(U(tables.edges.shape[0])):
+        depth, direct = rows.descents[edge, DESCENT_DEPTH], rows.descents[edge, DESCENT_DIRECT]
+        site = tables.edges[edge, EDGE_PROFILE]
+        if depth == NONE:
+            parts += 1
+        elif depth == direct:
+            parts += rows.offsets[site, row + ONE] - rows.offsets[site, row]
+        else:
+            return int(S(NONE))
+    return int(parts * (max(0, runs.lanes.lengths[lane]) + 1))
 
 
 @kernel
