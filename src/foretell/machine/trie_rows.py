@@ -97,10 +97,16 @@ class TrieRows(SortedRows):
         self._sorted_profiles = np.full((max(1, len(own)), max(1, len(self.ids))), -1, np.int32)
         for site, profiles in enumerate(own):
             self._sorted_profiles[site, : len(profiles)] = profiles
-        first = self.levels.levels[0].site if self.levels.levels else -1
-        most = len(self.sites[first]) if first >= 0 else 0
-        self._begins = self.trie.first_of(numbers[0], most) if first >= 0 else np.zeros(1, np.int32)
+        first = self._first_site
+        self._begins = np.zeros(1, np.int32)
+        if first >= 0:
+            self._begins = self.trie.first_of(numbers[0], len(self.sites[first]))
         self.__dict__.pop("parameter_values", None)
+
+    @property
+    def _first_site(self) -> int:
+        """The site whose profiles are the first level; -1 where that has parameters."""
+        return self.levels.levels[0].site if self.levels.levels else -1
 
     # ── a batch ──
 
@@ -117,7 +123,9 @@ class TrieRows(SortedRows):
         for site, matches in enumerate(found):
             offsets[site] = matches.offsets + first[site]
         satisfied = np.concatenate([np.zeros(0, np.int64), *(matches.profiles for matches in found)])
-        trie = self.trie
+        trie, site = self.trie, self._first_site
+        own = found[site].profiles if site >= 0 and found else satisfied[:0]
+        starts = self._begins.take(own)
         return RowBatch(
             total=len(self.ids),
             offsets=offsets,
@@ -126,6 +134,8 @@ class TrieRows(SortedRows):
             ends=trie.ends,
             ranks=trie.ranks,
             begins=self._begins,
+            starts=starts,
+            stops=trie.ends[0].take(starts, mode="clip"),
             descents=self.levels.descents,
         )
 

@@ -110,6 +110,32 @@ def next_rows(edge: Any, at: int, stop: int, next_profile: int, row: Any, tables
 
 
 @inlined
+def next_first_rows(
+    edge: Any, at: int, before: int, next_profile: int, row: Any, tables: NfaTables, rows: RowBatch
+) -> Any:
+    """The same of all rows for an edge whose site is that of the first level: where the rows with each profile begin
+    and stop was looked up for the whole batch. `at` is where the rows taken last end, which began at `before`."""
+    site = tables.edges[edge, EDGE_PROFILE]
+    depth, first = rows.descents[edge, DESCENT_DEPTH], rows.offsets[site, 0]
+    last = rows.offsets[site, row + ONE]
+    if at > before and next_profile < last and at >= rows.stops[next_profile - first]:
+        next_profile += 1
+        at = -1
+    elif at == before:
+        at = -1
+    if at < 0:
+        while next_profile < last and rows.starts[next_profile - first] < 0:
+            next_profile += 1
+        if next_profile == last:
+            return rows.total, rows.total, next_profile
+        at = S(rows.starts[next_profile - first])
+    end = S(rows.stops[next_profile - first])
+    if depth != ONE:
+        end = min(end, S(rows.ends[depth - ONE, at]))
+    return at, end, next_profile
+
+
+@inlined
 def most_parts(edge: Any, low: int, stop: int, row: Any, tables: NfaTables, rows: RowBatch) -> int:
     """In how many parts the rows may take an edge at most."""
     site = tables.edges[edge, EDGE_PROFILE]
@@ -195,7 +221,12 @@ def begin_rows(lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs,
         if within >= 0 and batch.events.time[row] > batch.events.start[row] + within:
             continue
         profile = rows.offsets[site, row] if site != NONE else 0
-        at, end, profile = next_rows(edge, 0, stop, profile, row, tables, rows)
+        known = rows.descents[edge, DESCENT_DIRECT] != NONE
+        at, end = 0, 0
+        if known:
+            at, end, profile = next_first_rows(edge, 0, 0, profile, row, tables, rows)
+        else:
+            at, end, profile = next_rows(edge, 0, stop, profile, row, tables, rows)
         while at < stop:
             run = begin_match(lane, row, batch, runs)
             runs.registers.integers[run, RUN_ROWS] = (at << ROWS_SHIFT) + (end - at)
@@ -208,7 +239,10 @@ def begin_rows(lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs,
                     runs.counters[FREE] -= 1
                     runs.registers.integers[run, RUN_STATE] = S(target)
                     add_fresh(run, tables, runs)
-            at, end, profile = next_rows(edge, end, stop, profile, row, tables, rows)
+            if known:
+                at, end, profile = next_first_rows(edge, end, at, profile, row, tables, rows)
+            else:
+                at, end, profile = next_rows(edge, end, stop, profile, row, tables, rows)
 
 
 @inlined

@@ -79,6 +79,7 @@ class RowBatch(NamedTuple):
     | ends | [depth - 1, row] where the rows end that agree with it so far down the trie |
     | ranks | [depth - 1, row] how many groups of such rows begin before it |
     | begins | where the rows with each profile of the first level begin; -1 where there are none |
+    | starts, stops | the same of the profiles in `satisfied` of the site of the first level, and where they stop |
     | descents | a row for each edge (see `layout`) |
     """
 
@@ -89,6 +90,8 @@ class RowBatch(NamedTuple):
     ends: Array
     ranks: Array
     begins: Array
+    starts: Array
+    stops: Array
     descents: Array
 
 
