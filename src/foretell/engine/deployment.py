@@ -15,11 +15,12 @@ from foretell.engine.live_tables import LiveTable
 from foretell.engine.planning import Delays, extend_runtime, restore_runtime, start_runtime
 from foretell.engine.settings import EngineSettings
 from foretell.errors import ForetellError, InputError, refuse, suggestion
+from foretell.events.ingest.raw_columns import ArrowArray
 from foretell.events.ingest.reader import EventBatch
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.notification import Notification
 from foretell.events.reorder_buffer import LateEvents, ReorderBuffer
-from foretell.events.types import Scalar, Type
+from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.check import Checker
 from foretell.language.checked import CheckedProgram, CheckedStatement, CheckedSubscription
@@ -228,7 +229,8 @@ class Deployment:
                 self.pipeline.runtime.add_rows(name, rows)
         table.add(rows)
 
-    def remove_rows(self, table: LiveTable, ids: list[Scalar]) -> None:
+    def remove_rows(self, table: LiveTable, ids: ArrowArray) -> None:
+        """Remove the rows with these ids, each of them once and there."""
         if self.pipeline is not None:
             for name in self.registry.templates[table.name]:
                 self.pipeline.runtime.remove_rows(name, ids)
@@ -236,8 +238,9 @@ class Deployment:
 
     def replace_rows(self, table: LiveTable, wanted: LiveTable) -> None:
         """Add and remove rows until the table is as wanted. A row with changed values is a new row."""
-        self.remove_rows(table, [n for n, row in table.rows.items() if wanted.rows.get(n) != row])
-        self.add_rows(table, TemplateTable(table.types, [r for n, r in wanted.rows.items() if n not in table.rows]))
+        gone, new = table.changes_to(wanted)
+        self.remove_rows(table, gone)
+        self.add_rows(table, new)
 
     def _table_types(self) -> dict[str, Mapping[str, Type]]:
         return {name: table.types for name, table in self.tables.items()}
