@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from foretell.arguments.streams import read_tables
+from foretell.arguments.table_budget import TableBudget
 from foretell.arguments.validation import bad_argument
 from foretell.arrays import Ints
 from foretell.errors import InputError, suggestion
@@ -20,6 +21,7 @@ from foretell.events.ingest.template_tables import TemplateTable, are_distinct, 
 from foretell.events.ingest.typed_table import arrow_schema, table_of_scalars
 from foretell.events.types import ATTRIBUTE_TYPES, Scalar, Type
 from foretell.filter.string_dictionary import StringDictionary
+from foretell.machine.exec.limits import Limits
 from foretell.machine.row_ids import ids_of_scalars
 from foretell.machine.row_store import RowStore
 from foretell.storage.recorded_values import require
@@ -83,12 +85,13 @@ class LiveTable:
         rows[rows >= 0] = np.where(store.alive[rows[rows >= 0]], rows[rows >= 0], -1)
         return rows
 
-    def read_new(self, rows: object) -> TemplateTable:
+    def read_new(self, rows: object, budget: TableBudget) -> TemplateTable:
         """Read rows to add; their ids must be new."""
         if not self.types:
             hint = "unsubscribe the statements that are FOR EACH of it, and subscribe again with rows"
             raise InputError("bad-table", f"{self.name}: the table has no columns", hint=hint)
-        table = read_more_rows(rows, self.name, self.types)
+        table = read_more_rows(budget.limited(rows, self.name), self.name, self.types)
+        budget.require(table, self.name)
         known = self.rows_of(table.ids) >= 0
         if known.any():
             row_id = table.take(np.flatnonzero(known)[:1]).rows[0]["id"]
@@ -215,6 +218,6 @@ def _equal(first: ArrowArray, second: ArrowArray) -> Any:
     return numpy_of(pc.if_else(pc.is_null(equal), pc.is_valid(equal), equal))
 
 
-def live_tables(names: Iterable[str], tables: Mapping[str, object]) -> dict[str, LiveTable]:
+def live_tables(names: Iterable[str], tables: Mapping[str, object], limits: Limits) -> dict[str, LiveTable]:
     """Read the tables that statements are FOR EACH row of."""
-    return {name: LiveTable(name, table) for name, table in read_tables(names, tables).items()}
+    return {name: LiveTable(name, table) for name, table in read_tables(names, tables, limits).items()}

@@ -76,6 +76,7 @@ class InputGroup:
             "events": self.stream.buffer.nbytes,
             "lanes": self.stream.lanes.nbytes + bytes_held(self.stream.lags, absences, without=without),
             "matches that wait": _WORK_ON_WAITING * bytes_held(kept, without=without),
+            "rows of tables": sum(group.rows.store.nbytes for group in self.nfa_groups if group.rows is not None),
             "forecasts": bytes_held(observers, trackers, without=without),
             **self.stages.stores,
         }

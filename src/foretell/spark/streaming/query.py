@@ -140,7 +140,7 @@ def topology_of(
     _refuse_mixed_times(declarations)
     program = _with_streams(statements, declarations)
     groups = stream_groups(program, declarations, _shard_count(shards))
-    loaded = read_tables(statements.tables, as_tables(tables))
+    loaded = read_tables(statements.tables, as_tables(tables), limits)
     arrow_tables = {name: table.columns for name, table in loaded.items()}
     checked = program.checked({}, {name: table.types for name, table in loaded.items()})
     require_chains(checked.statements)
