@@ -67,7 +67,7 @@ class RowProfiles:
         asked = {name: columns[name] for name in self.conditions.parameters}
         possible = np.flatnonzero(self._satisfiable(asked, count))
         own = [column.take(possible) for column in asked.values()]
-        first, which = distinct_rows(own) if order is None else _recorded_rows(own, order[possible])
+        first, which = distinct_rows(own, len(possible)) if order is None else _recorded_rows(own, order[possible])
         number = len(self._rows) + np.arange(len(first))
         rows = possible[first]
         self._rows = np.concatenate([self._rows, np.bincount(which, minlength=len(first))])
@@ -180,9 +180,12 @@ def _joined(first: Column | None, second: Column) -> Column:
     return second if first is None else concatenate_columns([first, second], second.kind)
 
 
-def distinct_rows(columns: Sequence[Column]) -> tuple[Ints, Ints]:
-    """The first row of each distinct combination of values, and for each row the number of its combination."""
+def distinct_rows(columns: Sequence[Column], count: int) -> tuple[Ints, Ints]:
+    """The first of so many rows with each distinct combination of values, and for each row the number of its
+    combination."""
     words = [word for column in columns for word in _words(column)]
+    if not words:
+        return np.zeros(min(count, 1), np.int64), np.zeros(count, np.int64)
     mixed = reduce(_mixed, words, np.zeros(len(words[0]), np.uint64))
     _, first, which = np.unique(mixed, return_index=True, return_inverse=True)
     which = which.reshape(-1)

@@ -283,7 +283,7 @@ class NfaGroup:
             "moves": list(self.plan.moves),
             "members": {str(number): member.state() for number, member in self.members.items()},
             "stage": None if self.executor is None else self.executor.state(),
-            "rows": None if self.rows is None else self.rows.since,
+            "rows": None if self.rows is None else self.rows.store.since[self.rows.store.numbers],
             "served": None if self.rows is None else self.rows.served,
             "profiles": None if self._trie_rows is None else self._trie_rows.state(),
             "watcher": observer_state(self.observer),
@@ -336,6 +336,8 @@ class NfaGroup:
         """The codes of all texts that runs, arrivals and matches that wait have."""
         if self.executor is not None:
             yield from self.executor.texts()
+        if self.rows is not None:
+            yield from self.rows.store.texts()
         for member in self.members.values():
             for result in member.waiting:
                 yield from result.texts(self.text_registers(member.plan))

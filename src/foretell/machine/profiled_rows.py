@@ -2,88 +2,109 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from foretell.arrays import Ints
+from foretell.events.ingest.raw_columns import ArrowArray
 from foretell.events.ingest.template_tables import TemplateTable
-from foretell.events.types import Scalar
 from foretell.filter.column import Column
 from foretell.filter.row_profiles import UNSATISFIABLE, RowProfiles
 from foretell.filter.string_dictionary import StringDictionary
-from foretell.machine.matches.indexed_rows import IndexedRows, ListedRows, RowsOfProfiles
-from foretell.machine.template_rows import joined_column, read_rows
+from foretell.machine.matches.indexed_rows import ListedRows, RowsOfProfiles
+from foretell.machine.row_store import Appendable, RowStore
 from foretell.plan.lower.single_step import SingleStepPlan
 
 
 @dataclass
 class ProfiledRows:
-    """The rows in the order in which they were added, with the columns that an index or the results need.
+    """The rows with the columns that an index or the results need. `found` are the profiles of the present batch:
+    intervals of matches are intervals of this list.
 
-    `since` has the position of the first event that counts for each row, for snapshots. `found` are the profiles of the
-    present batch: intervals of matches are intervals of this list.
+    Adding and removing rows takes time for these rows alone.
     """
 
     plan: SingleStepPlan
-    columns: dict[str, Column]
-    ids: NDArray[np.object_]
-    since: Ints
+    store: RowStore
     served: ClassVar[str | None] = "profiles"  # as snapshots say that these serve all rows
     profiles: RowProfiles = field(init=False)
     found: Ints = field(default_factory=lambda: np.zeros(0, np.int64), init=False)
 
     def __post_init__(self) -> None:
-        self.profiles = RowProfiles(self.plan.template.profile, self.columns, len(self.ids))
-        self._profile_of = self.profiles.numbers
-        self._renew()
+        self._build()
 
     @classmethod
     def of(cls, plan: SingleStepPlan, table: TemplateTable, strings: StringDictionary, since: int) -> ProfiledRows:
         """The rows of a table."""
-        return cls(plan, *read_rows(plan.parameters, table, strings, since))
+        types = {name: table.types[name] for name in plan.parameters}
+        return cls(plan, RowStore.of(table, types, strings, since))
 
     @property
     def nbytes(self) -> int:
-        """The memory of the index and of what it refers to."""
-        own = self.ids.nbytes + self.since.nbytes + self._profile_of.nbytes
-        own += self._rows.begin.nbytes + self._rows.sizes.nbytes + self._rows.order.nbytes
-        return own + self.profiles.nbytes + sum(c.values.nbytes + c.nulls.nbytes for c in self.columns.values())
+        """The memory of the rows and of the index."""
+        own = self._profile_of.nbytes + self._begin.nbytes + self._sizes.nbytes + self._order.nbytes
+        return own + self.store.nbytes + self.profiles.nbytes
 
     @property
     def indexed(self) -> ListedRows:
         """The rows of the matches of the present batch."""
-        return ListedRows(self._base, self.found, self._rows)
+        rows = RowsOfProfiles(self._begin.array, self._sizes.array, self._order.array, self._single)
+        return ListedRows(self.store.ids.array, self.found, rows)
 
-    def values(self, rows: Ints) -> Mapping[str, Column]:
+    def values(self, places: Ints) -> Mapping[str, Column]:
         """The parameters of rows that matches belong to."""
-        return {name: column.take(rows) for name, column in self.columns.items()}
+        return {name: column.take(places) for name, column in self.store.columns.items()}
+
+    def _build(self) -> None:
+        """Finds the profiles of all rows anew."""
+        self._profile_of, self._begin, self._sizes, self._order = (Appendable(np.int64) for _ in range(4))
+        self._single = True
+        self.profiles = RowProfiles(self.plan.template.profile, self.store.columns, len(self.store))
+        self._enter(self.profiles.numbers, 0)
+        gone = np.flatnonzero(~self.store.alive)
+        if len(gone):
+            self._leave(gone)
 
     def add(self, table: TemplateTable, strings: StringDictionary, since: int) -> None:
         """Adds rows that count from an event on."""
-        columns, ids, since_ = read_rows(self.columns, table, strings, since)
-        self.columns = {name: joined_column(column, columns[name]) for name, column in self.columns.items()}
-        self.ids, self.since = np.concatenate([self.ids, ids]), np.concatenate([self.since, since_])
-        self._profile_of = np.concatenate([self._profile_of, self.profiles.add(columns, len(ids))])
-        self._renew()
+        rows = self.store.add(table, strings, since)
+        if len(rows):
+            known = len(self.profiles)
+            self._enter(self.profiles.add(self.values(rows), len(rows)), known)
 
-    def remove(self, ids: Iterable[Scalar]) -> None:
+    def remove(self, ids: ArrowArray) -> None:
         """Removes rows."""
-        removed = set(ids)
-        kept = np.array([row_id not in removed for row_id in self.ids.tolist()], np.bool_)
-        self.profiles.remove(self._profile_of[~kept])
-        self.columns = {n: Column(c.kind, c.values[kept], c.nulls[kept]) for n, c in self.columns.items()}
-        self.ids, self.since, self._profile_of = self.ids[kept], self.since[kept], self._profile_of[kept]
-        self._renew()
+        self._leave(self.store.remove(ids))
+        if self.store.crowded:
+            self.store = self.store.compacted()
+            self._build()
 
-    def _renew(self) -> None:
-        """Finds the rows of each profile. Results that nobody has read yet keep those of before."""
-        own = np.flatnonzero(self._profile_of != UNSATISFIABLE)
-        profiles = self._profile_of[own]
-        order = own if (profiles[1:] > profiles[:-1]).all() else own[np.argsort(profiles, kind="stable")]
-        sizes = np.bincount(profiles, minlength=len(self.profiles))
-        self._rows = RowsOfProfiles(np.cumsum(sizes) - sizes, sizes, order, bool((sizes <= 1).all()))
-        self._base = IndexedRows(self.ids)
+    def _enter(self, profiles: Ints, known: int) -> None:
+        """Notes the profiles of the rows added last: of a number from `known` on are those that are new."""
+        first = len(self._profile_of.array)
+        self._profile_of.append(profiles)
+        own = np.flatnonzero(profiles != UNSATISFIABLE)
+        by = own[np.argsort(profiles[own], kind="stable")]
+        sizes = np.bincount(profiles[by] - known, minlength=len(self.profiles) - known)
+        self._begin.append(len(self._order.array) + np.cumsum(sizes) - sizes)
+        self._sizes.append(sizes)
+        self._order.append(first + by)
+        self._single &= bool((sizes <= 1).all())
+
+    def _leave(self, rows: Ints) -> None:
+        """Lets rows go. Results that nobody has read yet keep those of before."""
+        profiles = self._profile_of.array[rows]
+        self.profiles.remove(profiles)
+        several = np.unique(profiles[(profiles != UNSATISFIABLE)])
+        several = several[self._sizes.array[several] > 1]
+        if len(several):
+            self._sizes, self._order = self._sizes.copy(), self._order.copy()
+            begin, sizes, order = self._begin.array, self._sizes.array, self._order.array
+            for profile in several.tolist():
+                own = slice(begin[profile], begin[profile] + sizes[profile])
+                kept = order[own][self.store.alive[order[own]]]
+                order[own.start : own.start + len(kept)] = kept
+                sizes[profile] = len(kept)

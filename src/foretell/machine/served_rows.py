@@ -34,7 +34,7 @@ def served_rows(
         return None
     (member,) = plan.members.values()
     names = dict.fromkeys((*levels.parameters, *member.post_match.parameters))
-    return TrieRows.of(levels, list(names), list(table.types), table, strings, since, profiles)
+    return TrieRows.of(levels, list(names), table, strings, since, profiles)
 
 
 def restored_rows(
@@ -43,8 +43,8 @@ def restored_rows(
     """The rows of a table as a snapshot of their group has them."""
     profiles, levels = None, None if plan.nfa is None else plan.nfa.compiled.rows
     if levels is not None:
-        profiles = recorded_profiles(state["profiles"], len(levels.sites), len(table.rows))
+        profiles = recorded_profiles(state["profiles"], len(levels.sites), len(table))
     rows = served_rows(plan, table, strings, 0, profiles)
     assert rows is not None
-    rows.since = indices(state["rows"], positions + 1, "the template rows", rows.since.shape)
+    rows.store.set_since(indices(state["rows"], positions + 1, "the template rows", rows.store.since.shape))
     return rows

@@ -101,7 +101,7 @@ class SubscriptionRuntime:
         each = replace(each, rows=(own << SHIFT) + 1)
         found = replace(self._match_batch(each), parameters=rows.values(own), by_row=True)
         results = self._results(post_filter(found), order)
-        return replace(results, intervals=_row_intervals(results), rows=indexed.base, rows_part=True)
+        return replace(results, intervals=_row_intervals(results), rows=indexed.whole, rows_part=True)
 
     def leading_from(self, now: int | float) -> int:
         """The first position that a leading negation may still look at: a window before a match that began a window

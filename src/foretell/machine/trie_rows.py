@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -11,18 +11,18 @@ import numpy as np
 
 from foretell.arrays import Flags, Ints
 from foretell.events.ingest.template_tables import TemplateTable
-from foretell.filter.column import Column
 from foretell.filter.predicates import EventColumns
 from foretell.filter.profile_matches import ProfileMatches
-from foretell.filter.row_profiles import RowProfiles, distinct_values
+from foretell.filter.row_profiles import UNSATISFIABLE, RowProfiles, distinct_values
 from foretell.filter.row_trie import RowTrie
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.machine.kernels.structs import RowBatch, Values
-from foretell.machine.template_rows import SortedRows, read_rows
+from foretell.machine.row_store import Appendable, RowStore
+from foretell.machine.template_rows import SortedRows
 from foretell.plan.lower.row_levels import RowLevels
 from foretell.storage.recorded_values import array, require
 
-#: A profile that the snapshot of a row has been given.
+#: The values of a snapshot that an error names.
 _RECORDED = "the profiles of template rows"
 
 
@@ -41,10 +41,12 @@ class TrieRows(SortedRows):
     def __post_init__(self) -> None:
         orders: Sequence[Ints | None] = self.recorded or [None] * len(self.levels.sites)
         self.sites = [
-            RowProfiles(site, self.columns, len(self.ids), order)
+            RowProfiles(site, self.store.columns, len(self.store), order)
             for site, order in zip(self.levels.sites, orders, strict=True)
         ]
-        self._profiles = [site.numbers for site in self.sites]
+        self._profiles = [Appendable(np.int64) for _ in self.sites]
+        for site, profiles in zip(self.sites, self._profiles, strict=True):
+            profiles.append(site.numbers)
         self._index()
 
     @classmethod
@@ -52,19 +54,18 @@ class TrieRows(SortedRows):
         cls,
         levels: RowLevels,
         names: Sequence[str],
-        parameters: Sequence[str],
         table: TemplateTable,
         strings: StringDictionary,
         since: int,
         recorded: Sequence[Ints] | None = None,
     ) -> TrieRows:
         """The rows of a table; `names` are the columns that are needed."""
-        rows = read_rows(names, table, strings, since)
-        return cls(*rows, levels=levels, parameters=parameters, recorded=recorded)
+        store = RowStore.of(table, {name: table.types[name] for name in names}, strings, since)
+        return cls(store, levels=levels, parameters=list(table.types), recorded=recorded)
 
     @property
     def sorted_rows(self) -> Ints:
-        return self.trie.sorted_rows
+        return self._sorted_rows
 
     @property
     def nbytes(self) -> int:
@@ -76,31 +77,37 @@ class TrieRows(SortedRows):
         """How events find profiles at each site, for `explain`."""
         return tuple(site.summary for site in self.sites)
 
-    def _note(self, added: Mapping[str, Column], kept: Flags | None = None) -> None:
-        for number, (site, profiles) in enumerate(zip(self.sites, self._profiles, strict=True)):
-            if kept is None:
-                new = site.add(added, len(self.ids) - len(profiles))
-                self._profiles[number] = np.concatenate([profiles, new])
-            else:
-                site.remove(profiles[~kept])
-                self._profiles[number] = profiles[kept]
+    def _add(self, rows: Ints) -> None:
+        added = {name: column.take(rows) for name, column in self.store.columns.items()}
+        for site, profiles in zip(self.sites, self._profiles, strict=True):
+            profiles.append(site.add(added, len(rows)))
+
+    def _remove(self, rows: Ints) -> None:
+        for site, profiles in zip(self.sites, self._profiles, strict=True):
+            site.remove(profiles.array[rows])
+
+    def _keep(self, rows: Ints) -> None:
+        for number, profiles in enumerate(self._profiles):
+            self._profiles[number] = Appendable(np.int64)
+            self._profiles[number].append(profiles.array[rows])
 
     def _index(self) -> None:
+        rows, columns = self.store.numbers, self.store.columns
         numbers = [
-            self._profiles[level.site]
+            self._profiles[level.site].array[rows]
             if level.site >= 0
-            else distinct_values([self.columns[name] for name in level.parameters])
+            else distinct_values([columns[name].take(rows) for name in level.parameters])
             for level in self.levels.levels
         ]
-        self.trie = RowTrie(numbers, len(self.ids))
-        own = [profiles[self.sorted_rows] for profiles in self._profiles]
-        self._sorted_profiles = np.full((max(1, len(own)), max(1, len(self.ids))), -1, np.int32)
+        self.trie = RowTrie(numbers, len(rows))
+        self._sorted_rows = rows[self.trie.sorted_rows]
+        own = [profiles.array[self._sorted_rows] for profiles in self._profiles]
+        self._sorted_profiles = np.full((max(1, len(own)), max(1, len(rows))), UNSATISFIABLE, np.int32)
         for site, profiles in enumerate(own):
             self._sorted_profiles[site, : len(profiles)] = profiles
-        first = self._first_site
-        self._begins = np.zeros(1, np.int32)
-        if first >= 0:
-            self._begins = self.trie.first_of(numbers[0], len(self.sites[first]))
+        self._begins = np.full(1, -1, np.int32)
+        if self._first_site >= 0:
+            self._begins = self.trie.first_of(numbers[0], len(self.sites[self._first_site]))
         self.__dict__.pop("parameter_values", None)
 
     @property
@@ -127,7 +134,7 @@ class TrieRows(SortedRows):
         own = found[site].profiles if site >= 0 and found else satisfied[:0]
         starts = self._begins.take(own)
         return RowBatch(
-            total=len(self.ids),
+            total=len(self._sorted_rows),
             offsets=offsets,
             satisfied=satisfied,
             profiles=self._sorted_profiles,
@@ -143,21 +150,21 @@ class TrieRows(SortedRows):
     def parameter_values(self) -> Values:
         """The parameters that code reads: a row for each row of the table in the order of the trie."""
         names = {name for level in self.levels.levels if level.site < 0 for name in level.parameters}
-        rows = max(1, len(self.ids)) if names else 1
-        words = np.zeros((rows, max(1, len(self.parameters))), np.int64)
+        count = len(self._sorted_rows)
+        words = np.zeros((max(1, count) if names else 1, max(1, len(self.parameters))), np.int64)
         nulls = np.ones(words.shape, np.uint8)
         for number, name in enumerate(self.parameters):
             if name in names:
-                column = self.columns[name].take(self.sorted_rows)
-                words[: len(self.ids), number] = np.ascontiguousarray(column.values).view(np.int64)
-                nulls[: len(self.ids), number] = column.nulls
+                column = self.store.columns[name].take(self._sorted_rows)
+                words[:count, number] = np.ascontiguousarray(column.values).view(np.int64)
+                nulls[:count, number] = column.nulls
         return Values(words.view(np.float64), words, nulls)
 
     # ── snapshots ──
 
     def state(self) -> list[Ints]:
         """The profile of each row at each site: their order is that of the trie, to which partial matches refer."""
-        return self._profiles
+        return [profiles.array[self.store.numbers] for profiles in self._profiles]
 
 
 def recorded_profiles(state: Any, sites: int, rows: int) -> list[Ints]:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
 
-from foretell.arrays import Ints, distinct
+from foretell.arrays import Ints
 from foretell.events.arrow_interop import arrow_of
 from foretell.events.ingest.raw_columns import ArrowArray
 from foretell.events.types import Type
-from foretell.machine.matches.indexed_rows import IndexedRows, MatchedRows
-from foretell.notify.notification_values import typed_values
+from foretell.machine.matches.indexed_rows import MatchedRows
+from foretell.machine.row_ids import ids_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,14 +56,4 @@ class MatchRows:
         return taken.append_column("id", self._ids(rows[cut]))
 
     def _ids(self, rows: Ints) -> ArrowArray:
-        base = self.indexed.base
-        if len(base.ids) > self.ends[-1] and base not in _IDS:
-            used, which = distinct(rows)
-            return typed_values(base.ids[used].tolist(), self.kind).take(arrow_of(which))
-        if base not in _IDS:
-            _IDS[base] = typed_values(base.ids.tolist(), self.kind)
-        return _IDS[base].take(arrow_of(rows))
-
-
-#: The ids of all rows, where there were as many notifications.
-_IDS: WeakKeyDictionary[IndexedRows, ArrowArray] = WeakKeyDictionary()
+        return ids_of(self.indexed.ids_at(rows), self.kind)

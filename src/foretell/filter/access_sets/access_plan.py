@@ -30,10 +30,32 @@ from foretell.filter.access_sets.plan_kernels import (
 from foretell.filter.access_sets.profile_conditions import ProfileConditions
 from foretell.records import record
 
-#: Nanoseconds: of a look-up in a group, and more for each attribute of its key and where tables exceed a cache; of a
-#: block of candidates that is found, of a candidate, and of a bisection.
-PROBE, PROBE_ATTRIBUTE, CACHES = 2.0, 1.0, ((20_000, 1.0), (500_000, 4.0), (np.inf, 10.0))
-BLOCK, CANDIDATE, BISECTION = 8.0, 2.0, 40.0
+
+@record
+class Times:
+    """Nanoseconds: of a look-up in a group, and more for each attribute of its key; of a block of candidates that is
+    found, of a bisection in it, and of a candidate."""
+
+    probe: float
+    probe_attribute: float
+    block: float
+    bisection: float
+    candidate: float
+
+
+#: By the number of profiles, for their tables leave one cache of the processor after the other. Fitted to the workloads
+#: of `foretell bench filter`.
+TIMES = (
+    (20_000, Times(3.0, 1.0, 6.0, 20.0, 1.5)),
+    (300_000, Times(6.0, 1.0, 12.0, 30.0, 2.5)),
+    (np.inf, Times(20.0, 1.0, 40.0, 60.0, 5.0)),
+)
+
+
+def times_of(profiles: int) -> Times:
+    """The times of a generation of so many profiles."""
+    return next(times for most, times in TIMES if profiles <= most)
+
 
 #: Attributes that may be part of an access set: a word has a bit for each.
 _MOST_ATTRIBUTES = 62
@@ -68,12 +90,13 @@ def plan_access(conditions: ProfileConditions, slots: EventSlots, chances: Condi
     starts = conditions.starts
     masks = equality_masks(starts, conditions.slots, conditions.spans, bit_of_slot)
     sizes = [len(slots.codes[attribute]) for attribute in attributes]
-    opened = _access_masks(conditions, chances, masks, bit_of_slot, sizes)
+    times = times_of(len(conditions))
+    opened = _access_masks(times, conditions, chances, masks, bit_of_slot, sizes)
     access, key_chance = assign_access(
         starts, conditions.slots, chances.chance, masks, bit_of_slot, np.array(opened, np.int64)
     )
     sort, window = choose_sorts(starts, conditions.slots, chances.window, chances.width_class)
-    kept = _worthwhile_sorts(access, sort, key_chance, window)
+    kept = _worthwhile_sorts(times, access, sort, key_chance, window)
     sort = np.where(kept, sort, -1)
     candidates = np.where(kept, window, 1.0) * key_chance
     dropped = np.array([mask.bit_count() for mask in opened], np.int64)[access]
@@ -96,7 +119,7 @@ def plan_access(conditions: ProfileConditions, slots: EventSlots, chances: Condi
         group=group,
         candidates=float(candidates.sum()),
         nanoseconds=_expected_time(
-            sets, sizes_of, np.bincount(group, candidates, len(used)).astype(np.float64), sort_of >= 0
+            times, sets, np.bincount(group, candidates, len(used)).astype(np.float64), sort_of >= 0
         ),
     )
 
@@ -109,22 +132,28 @@ def _combined(first: Ints, second: Ints) -> Ints:
     return place
 
 
-def _expected_time(sets: list[tuple[int, ...]], sizes: Ints, candidates: Floats, is_sorted: Flags) -> float:
-    probes = sum(_probe(len(attributes), size) for attributes, size in zip(sets, sizes.tolist()))
+def _expected_time(times: Times, sets: list[tuple[int, ...]], candidates: Floats, is_sorted: Flags) -> float:
+    probes = sum(_probe(times, len(attributes)) for attributes in sets)
     found = np.minimum(1.0, candidates)
-    return float(probes + (found * (BLOCK + BISECTION * is_sorted)).sum() + CANDIDATE * candidates.sum())
+    of_blocks = (found * (times.block + times.bisection * is_sorted)).sum()
+    return float(probes + of_blocks + times.candidate * candidates.sum())
 
 
-def _probe(attributes: int, profiles: float) -> float:
+def _probe(times: Times, attributes: int) -> float:
     """The time of a look-up in a group."""
-    return PROBE + PROBE_ATTRIBUTE * attributes + next(time for most, time in CACHES if profiles <= most)
+    return times.probe + times.probe_attribute * attributes
 
 
 # ── access sets ──
 
 
 def _access_masks(
-    conditions: ProfileConditions, chances: ConditionChances, masks: Ints, bit_of_slot: Ints, sizes: list[int]
+    times: Times,
+    conditions: ProfileConditions,
+    chances: ConditionChances,
+    masks: Ints,
+    bit_of_slot: Ints,
+    sizes: list[int],
 ) -> list[int]:
     """The access sets that are opened, as bits of attributes; the empty one is always among them if it is needed."""
     if not len(masks):
@@ -142,9 +171,8 @@ def _access_masks(
         has = (signatures & mask) == mask
         bits = [bit for bit in range(len(sizes)) if mask >> bit & 1]
         expected = np.prod(chance[np.ix_(has, bits)], axis=1)
-        costs[row, has] = weight * (CANDIDATE * expected + BLOCK * np.minimum(expected, 1.0 / weight))
-    opening = np.array([_probe(m.bit_count(), 0.0) for m in candidates])
-    return _cheapest_cover(candidates, costs, opening, signatures, weight)
+        costs[row, has] = weight * (times.candidate * expected + times.block * np.minimum(expected, 1.0 / weight))
+    return _cheapest_cover(candidates, costs, np.array([_probe(times, m.bit_count()) for m in candidates]))
 
 
 def _candidate_masks(signatures: Ints, sizes: list[int]) -> list[int]:
@@ -161,16 +189,10 @@ def _candidate_masks(signatures: Ints, sizes: list[int]) -> list[int]:
     return sorted(found, key=lambda mask: -found[mask])[:_MOST_CANDIDATES]
 
 
-def _cheapest_cover(
-    candidates: list[int], costs: Floats, opening: Floats, signatures: Ints, weight: float
-) -> list[int]:
+def _cheapest_cover(candidates: list[int], costs: Floats, prices: Floats) -> list[int]:
     """Open sets as long as one saves more than it costs, then close those that no longer do."""
     opened = [0]
     best = costs[0].copy()
-    larger = np.array(
-        [next(t for most, t in CACHES if ((signatures & m) == m).sum() * weight <= most) for m in candidates]
-    )
-    prices = opening + larger
     while len(opened) < len(candidates):
         gains = np.maximum(best - costs, 0.0).sum(axis=1) - prices
         gains[opened] = -np.inf
@@ -191,13 +213,13 @@ def _cheapest_cover(
 # ── sorted groups ──
 
 
-def _worthwhile_sorts(access: Ints, sort: Ints, key_chance: Floats, window: Floats) -> Flags:
+def _worthwhile_sorts(times: Times, access: Ints, sort: Ints, key_chance: Floats, window: Floats) -> Flags:
     """The profiles whose group saves more candidates by being sorted than it costs."""
     group = _combined(access, sort + 1)
     groups = int(group.max()) + 1 if len(group) else 0
     mass = np.bincount(group, key_chance, groups)
-    saved = CANDIDATE * np.bincount(group, key_chance * (1.0 - window), groups)
-    costs = _probe(2, 0.0) + BISECTION * np.minimum(1.0, mass)
+    saved = times.candidate * np.bincount(group, key_chance * (1.0 - window), groups)
+    costs = _probe(times, 2) + times.bisection * np.minimum(1.0, mass)
     kept: Flags = (saved > costs)[group] & (sort >= 0)
     return kept
 

@@ -20,12 +20,12 @@ from foretell.filter.access_sets.profile_conditions import ConditionReader, Prof
 from foretell.filter.access_sets.text_orders import TextOrders
 from foretell.filter.column import Column
 from foretell.filter.predicates import EventColumns
-from foretell.filter.profile_index import MOST_MATCHES, ProfileComparison, constant_truth, rows_in
+from foretell.filter.profile_index import MOST_MATCHES, ProfileComparison, constant_truth, rows_in, stacked
 from foretell.filter.profile_matches import ProfileMatches
 from foretell.filter.string_dictionary import StringDictionary
 
 #: Profiles that are compared one by one, at most, and those that are read before the next batch.
-MOST_RECENT, _MANY = 128, 4096
+MOST_RECENT, _MANY = 256, 4096
 #: A generation is at least so many times as large as the next one.
 _GROWTH = 4
 #: Words of the events that are matched at once: they stay in the processor's second cache.
@@ -97,9 +97,9 @@ class AccessSetIndex:
     def _settle(self, strings: StringDictionary | None) -> None:
         """Take in what has changed since the last batch."""
         if self._waiting:
-            parts = [self._reader.read(numbers, columns, strings) for numbers, columns in self._waiting]
+            numbers, columns = _one_after_another(self._waiting)
             self._waiting = []
-            recent = ProfileConditions.together([self._recent, *parts])
+            recent = ProfileConditions.together([self._recent, self._reader.read(numbers, columns, strings)])
             if len(recent) <= MOST_RECENT:
                 self._recent = recent
             else:
@@ -265,6 +265,16 @@ class _Scratch:
     def _reserve(self, room: int) -> None:
         if room > len(self._out):
             self._out, self._spare = np.empty(room, np.int64), np.empty(room, np.int64)
+
+
+def _one_after_another(
+    parts: Sequence[tuple[Ints, Mapping[str, Column]]],
+) -> tuple[Ints, Mapping[str, Column]]:
+    """The profiles of several calls, so that those that come one by one are read together."""
+    if len(parts) == 1:
+        return parts[0]
+    columns = {name: stacked([columns[name] for _, columns in parts]) for name in parts[0][1]}
+    return np.concatenate([numbers for numbers, _ in parts]), columns
 
 
 def _orders_texts(comparison: ProfileComparison, kinds: Mapping[str, Type]) -> bool:

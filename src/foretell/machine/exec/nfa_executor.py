@@ -390,7 +390,7 @@ class NfaExecutor:
             if own:
                 most[:, state] = min(len(plan.steps) for plan in own), min(len(plan.deferred) for plan in own)
         rows = 0 if self.columns.selection is None else len(self.columns.selection.sorted_rows)
-        rows = rows if self.rows is None else len(self.rows.ids)
+        rows = rows if self.rows is None else len(self.rows.sorted_rows)
         return RecordedRuns(bounds, self.columns.lists, rows, most[0], most[1])
 
 

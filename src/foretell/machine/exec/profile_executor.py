@@ -110,9 +110,9 @@ class ProfileExecutor:
         """There are no partial matches that could be dropped."""
 
     def account(self) -> None:
-        """Tell the ledger how much memory the index takes."""
+        """Tell the ledger how much memory the matches of the present batch take, besides what is written of each."""
         self.ledger.held[id(self)] = 0
-        self.ledger.bytes[id(self)] = self.rows.nbytes + self.stopped.nbytes
+        self.ledger.bytes[id(self)] = self._matched + self.stopped.nbytes
 
     # ── state ──
 
