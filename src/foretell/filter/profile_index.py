@@ -177,6 +177,11 @@ def rows_in(columns: Mapping[str, Column]) -> int:
     return len(next(iter(columns.values())).values)
 
 
+def constants_alone(comparisons: Sequence[ProfileComparison]) -> tuple[ProfileComparison, ...]:
+    """The comparisons that are the same for all profiles: about the event alone."""
+    return tuple(c for c in comparisons if c.parameter is None and c.waived_by is None)
+
+
 def constant_truth(
     comparisons: Sequence[ProfileComparison], events: EventColumns, strings: StringDictionary, wanted: Flags | None
 ) -> Flags:

@@ -76,7 +76,10 @@ class EventSlots:
 
     def use(self, needed: Flags) -> None:
         """Number the slots that are needed, given by attribute and kind."""
-        for attribute, kind in np.argwhere(needed & (self.numbers < 0)).tolist():
+        new = needed & (self.numbers < 0)
+        if not new.any():
+            return
+        for attribute, kind in np.argwhere(new).tolist():
             self.numbers[attribute, kind] = len(self.used)
             self.used.append((attribute, SlotKind(kind)))
 

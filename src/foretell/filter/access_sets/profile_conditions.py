@@ -75,6 +75,10 @@ class ProfileConditions:
             np.concatenate([part.spans for part in parts]),
         )
 
+    def where(self, kept: Flags) -> ProfileConditions:
+        """The profiles that are kept."""
+        return self if kept.all() else self.take(np.flatnonzero(kept))
+
     def take(self, places: Ints) -> ProfileConditions:
         """Some of the profiles, in another order."""
         counts = self.starts[places + 1] - self.starts[places]
