@@ -137,6 +137,11 @@ class PlainProfileIndex:
     def remove(self, profiles: Ints) -> None:
         self._live[profiles] = False
 
+    @property
+    def live(self) -> Flags:
+        """Of each number whether its profile is there."""
+        return self._live
+
     def __len__(self) -> int:
         return int(self._live.sum())
 

@@ -17,7 +17,12 @@ from foretell.filter.access_sets.condition_chances import EventSample
 from foretell.filter.access_sets.event_slots import EventSlots
 from foretell.filter.access_sets.generation import Generation
 from foretell.filter.access_sets.match_kernels import BLOCK_WORDS, append_matches, match_events, match_recent
-from foretell.filter.access_sets.profile_conditions import ConditionReader, ProfileConditions, kind_of_operand
+from foretell.filter.access_sets.profile_conditions import (
+    ConditionReader,
+    ProfileConditions,
+    kind_of_operand,
+    without_old_codes,
+)
 from foretell.filter.access_sets.text_orders import TextOrders
 from foretell.filter.column import Column
 from foretell.filter.predicates import EventColumns
@@ -130,6 +135,8 @@ class AccessSetIndex:
             count += generation.left
             parts.insert(0, generation.conditions(self._reader.slots))
         together = ProfileConditions.together(parts)
+        if not self._generations:
+            together = without_old_codes(together, self._reader.slots)
         self._recent = ProfileConditions.none()
         if len(together):
             self._generations.append(Generation.of(together, self._reader.slots, self._sample))
@@ -161,11 +168,12 @@ class AccessSetIndex:
         self._settle(strings)
         wanted = constant_truth(self._constant, events, strings, wanted)
         slots = self._reader.slots
-        generations, recent = tuple(self._generations), self._recent  # they may change between two slices
+        # All of these may change between two slices.
+        generations, recent, tables = tuple(self._generations), self._recent, slots.code_tables
         step = max(_LEAST_EVENTS, _EVENT_WORDS // max(1, len(slots.used)))
         for begin in range(0, max(1, len(events)), step):
             part = slice(begin, min(len(events), begin + step))
-            rows = slots.of_events(events, strings, part)
+            rows = slots.of_events(events, strings, part, tables)
             place = 0
             while place < len(rows) or part.stop == 0:
                 matches = self._matches(generations, recent, rows, wanted[part], place, most)
@@ -201,6 +209,15 @@ class AccessSetIndex:
         return found.first(found.events_with(most))
 
     # ── figures ──
+
+    @property
+    def generations(self) -> tuple[Generation, ...]:
+        return tuple(self._generations)
+
+    @property
+    def live(self) -> Flags:
+        """Of each number whether its profile is there."""
+        return self._live[: self._numbers]
 
     @property
     def slots(self) -> EventSlots:

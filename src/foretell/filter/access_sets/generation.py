@@ -32,7 +32,7 @@ from foretell.filter.access_sets.table_kernels import (
 #: Profiles by which the plan of a generation is judged.
 _TYPICAL = 4096
 #: The table of a group is an array if it has at most so many cells for each profile.
-_CELLS, _LEAST_CELLS = 4, 1024
+CELLS, LEAST_CELLS = 4, 1024
 
 
 @dataclass
@@ -184,7 +184,7 @@ def _with_cells(layout: AccessTables, plan: AccessPlan, blocks: Ints) -> tuple[A
     for group, (size, count) in enumerate(zip(plan.sizes.tolist(), blocks.tolist())):
         digits = slice(layout.digit_begin[group], layout.digit_begin[group + 1])
         keys = prod(layout.digit_size[digits].tolist())
-        if keys <= max(_LEAST_CELLS, _CELLS * size):
+        if keys <= max(LEAST_CELLS, CELLS * size):
             cell_begin.append(cells)
             shift.append(64)
             cells += keys + 1
