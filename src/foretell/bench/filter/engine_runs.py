@@ -11,14 +11,17 @@ from typing import TypeVar
 import pyarrow as pa
 
 from foretell.bench.filter.digests import digest_of
+from foretell.bench.growth.curves import Point
 from foretell.bench.growth.harness import resident_bytes
 from foretell.engine import Engine
 
 Result = TypeVar("Result")
+#: Makes so many events, from a number on.
+EventSource = Callable[[int, int], pa.Table]
 
 #: Where an engine is slow it gets fewer events, so that a run takes about so many seconds.
 SECONDS = 10.0
-PROBE = 1_000
+PROBE = 100
 
 
 @dataclass(frozen=True)
@@ -30,20 +33,14 @@ class LoadedEngine:
     nbytes: int
 
 
-def loaded(text: str, tables: Mapping[str, pa.Table], events: Callable[[int, int], pa.Table]) -> LoadedEngine:
-    """`events` makes so many events from a number on; an engine gets the first here, and others from 1 on."""
+def loaded(text: str, tables: Mapping[str, pa.Table], events: EventSource) -> LoadedEngine:
+    """An engine that gets event 0 here, and others from 1 on."""
     warm = Engine(text, tables={name: table.slice(0, 1) for name, table in tables.items()})  # compiles what it needs
     warm.push("events", events(1, 0)).to_arrow()
     before, started = resident_bytes(), time.process_time()
     engine = Engine(text, tables=tables)
     engine.push("events", events(1, 0))
     return LoadedEngine(engine, time.process_time() - started, resident_bytes() - before)
-
-
-def batches(events: Callable[[int, int], pa.Table], count: int, size: int, first: int = 1) -> Iterator[pa.Table]:
-    """Batches of so many events together."""
-    for begin in range(0, count, size):
-        yield events(min(size, count - begin), first + begin)
 
 
 @dataclass
@@ -71,20 +68,53 @@ class Pushes:
         return self.events / self.pushed if self.pushed else math.inf
 
 
-def affordable(engine: Engine, events: Callable[[int, int], pa.Table], most: int, seconds: float = SECONDS) -> tuple[int, int]:
-    """How many events an engine can take in the time, at most so many, and the number from which on they come: some
-    are pushed to find out."""
-    probe, first = Pushes(), 1
-    size = min(PROBE // 10, most)
-    while True:
-        probe = Pushes()
-        probe.add(engine, events(size, first))
-        first += size
-        if probe.read > seconds / 20 or size >= min(most, PROBE * 50):
-            break
-        size = min(size * 10, most, PROBE * 50)
-    count = int(probe.events / probe.read * seconds) if probe.read else most
-    return (most if count >= most else max(count, size, 1)), first
+def affordable_batches(engine: Engine, events: EventSource, most: int, size: int) -> Iterator[pa.Table]:
+    """Batches of so many events, as far as `SECONDS` go and at most up to an event; a slow engine gets smaller ones."""
+    probe = Pushes()
+    probe.add(engine, events(min(PROBE, most), 1))
+    first = 1 + probe.events
+    size = max(PROBE, min(size, int(SECONDS * probe.events / max(probe.read, 1e-9))))
+    started = time.process_time()
+    while first < most and time.process_time() - started < 2 * SECONDS:  # as much again for what the caller compares
+        batch = events(min(size, most - first), first)
+        first += batch.num_rows
+        yield batch
+
+
+@dataclass(frozen=True)
+class EngineRun:
+    """What an engine did with a table of subscriptions: seconds and bytes of loading it, then those of the events."""
+
+    load_seconds: float
+    nbytes: int
+    pushes: Pushes
+
+    def point(self, case: str, *, figure: str, curve: str, x: float) -> Point:
+        pushes = self.pushes
+        rate = pushes.rate
+        return Point(
+            "filter",
+            case,
+            pushes.events,
+            pushes.pushed,
+            rate,
+            pushes.matches,
+            processor=self.load_seconds,
+            figure=figure,
+            curve=curve,
+            x=x,
+            y=round(rate),
+            unit="/s",
+        )
+
+
+def measured_run(text: str, subscriptions: pa.Table, events: EventSource, most: int, size: int) -> EngineRun:
+    """The run of one statement FOR EACH row of the table `wanted`."""
+    ready = loaded(text, {"wanted": subscriptions}, events)
+    pushes = Pushes()
+    for batch in affordable_batches(ready.engine, events, most, size):
+        pushes.add(ready.engine, batch)
+    return EngineRun(ready.seconds, ready.nbytes, pushes)
 
 
 def timed(work: Callable[[], Result]) -> tuple[Result, float]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from foretell.bench.filter.bare_loop import BareLoop, matched_times
 from foretell.bench.filter.digests import digest, digest_of
-from foretell.bench.filter.engine_runs import Pushes, affordable, batches, loaded, timed
+from foretell.bench.filter.engine_runs import Pushes, affordable_batches, loaded, timed
 from foretell.bench.filter.joins import installed_joins
 from foretell.bench.growth.curves import LONGEST, Point
 from foretell.bench.growth.harness import in_new_process
@@ -88,10 +88,9 @@ def measured(name: str, count: int, most: int, size: int = BATCH) -> SingleEvent
     bare.matches(bare.prepared(workload.events(1)))  # compiles it
     for join in joins:
         join.matches(workload.events(1_000))
-    events, first = affordable(ready.engine, workload.events, most)
     pushes = Pushes()
     seconds, matches = {system.name: 0.0 for system in (*joins, bare)}, dict.fromkeys([j.name for j in (*joins, bare)], 0)
-    for batch in batches(workload.events, events, size, first):
+    for batch in affordable_batches(ready.engine, workload.events, most, size):
         pushes.add(ready.engine, batch)
         for join in joins:
             table, spent = timed(lambda join=join, batch=batch: join.matches(batch))
@@ -105,9 +104,9 @@ def measured(name: str, count: int, most: int, size: int = BATCH) -> SingleEvent
         found = digest(matched_times(table, batch), table["id"].to_numpy())
         _require(workload, count, bare.name, found, pushes.digests[-1])
     rates = [
-        SystemRate("push", events, pushes.pushed, pushes.matches),
-        SystemRate("push, to_arrow", events, pushes.read, pushes.matches),
-        *(SystemRate(system, events, spent, matches[system]) for system, spent in seconds.items()),
+        SystemRate("push", pushes.events, pushes.pushed, pushes.matches),
+        SystemRate("push, to_arrow", pushes.events, pushes.read, pushes.matches),
+        *(SystemRate(system, pushes.events, spent, matches[system]) for system, spent in seconds.items()),
     ]
     return SingleEventRun(ready.seconds, ready.nbytes, tuple(rates))
 
