@@ -65,7 +65,7 @@ class BoundedGaps:
         return found
 
     def estimates(self, times: Floats) -> list[tuple[GapOutline, GapEstimate]]:
-        """What the gaps of these matches hide."""
+        """The estimates of the gaps of these matches."""
         found = []
         for place, known in zip((*self._between, self._edges), self._outlines, strict=True):
             if known is not None:
