@@ -11,7 +11,7 @@ _OPENING = {"LPAR": "group", "LBRACE": "braces", "LSQB": "index", "LESSTHAN": "u
 _CLOSING = ("RPAR", "RBRACE", "RSQB", "MORETHAN")
 _QUANTIFIERS = ("PLUS", "STAR", "QMARK", "LBRACE", "LSQB")
 STREAM_CLAUSES = frozenset("TIME ID ORDER TIES LATE LOSS NULL LET".split())
-_CLAUSES = frozenset("PER FOR FROM MATCH DO DEFINE WITHIN HAVING AFTER RETURN FORECAST LOSING".split())
+CLAUSES = frozenset("PER FOR FROM MATCH DO DEFINE WITHIN HAVING AFTER RETURN FORECAST LOSING".split())
 #: After these NULL is a clause of STREAM, elsewhere the value.
 _BEFORE_NULL_CLAUSE = frozenset("NAME QUOTED NUMBER UNIT STRING RPAR SIMULTANEOUS CASE_END TRUE FALSE NULL".split())
 #: The keywords of correlators are written in small letters, as in the paper.
@@ -26,7 +26,7 @@ class PlacedToken:
     """A token with its place in the statement.
 
     `touches`: there is no space before it. `clause` is the keyword of its clause, which it may begin itself. `brackets`
-    counts those that are open before it. `role` says why a line may break before it: "definition" where a definition of
+    counts those that are open before it, `in_pattern` says whether it stands among the steps of a pattern. `role` says why a line may break before it: "definition" where a definition of
     DEFINE begins, "item" behind another comma, "condition" at AND and OR, "operator" behind an operator of a pattern.
     `padding` is the number of spaces that align it with the lines around.
     """
@@ -38,6 +38,7 @@ class PlacedToken:
     clause: str
     begins_clause: bool
     brackets: int
+    in_pattern: bool
     role: str
     padding: int = 0
 
@@ -52,20 +53,24 @@ class PlacedToken:
 
 def placed_tokens(tokens: list[SourceToken]) -> list[PlacedToken]:
     """The tokens of one statement, each with its place."""
-    scan = _Scan(tokens[0].type)
+    scan = StatementScan(tokens[0].type)
     return [scan.place(token) for token in tokens]
 
 
-class _Scan:
-    """Goes through the tokens of a statement once, with the brackets that are open."""
+class StatementScan:
+    """Goes through the tokens of a statement once, with the brackets that are open.
+
+    `clause` is the keyword of the clause after the latest token, `last` the type of that token, and `in_condition` whether
+    a definition of DEFINE has had its AS.
+    """
 
     def __init__(self, statement: str) -> None:
         self._statement = statement
-        self._clause = ""
-        self._last = ""
+        self.clause = ""
+        self.last = ""
         self._brackets: list[str] = []
         self._role = ""
-        self._conditions = False  # the AS of a definition has come
+        self.in_condition = False  # the AS of a definition has come
         self._does = False  # the DO of a correlator has come
         self._forecasts = False  # FORECAST has come, and not yet its WITHIN
         self._betweens: list[int] = []  # the brackets at each BETWEEN whose AND has not come
@@ -73,7 +78,7 @@ class _Scan:
     def place(self, token: SourceToken) -> PlacedToken:
         begins = self._begins_clause(token.type)
         if begins:
-            self._clause = token.type
+            self.clause = token.type
         if token.type in _CLOSING and self._brackets:
             self._brackets.pop()
         touches = self._touches(token.type)
@@ -82,21 +87,26 @@ class _Scan:
             text=self._written(token),
             touches=touches,
             may_break=not touches or self._bracket_breaks(token.type),
-            clause=self._clause,
+            clause=self.clause,
             begins_clause=begins,
             brackets=len(self._brackets),
+            in_pattern=self.in_pattern,
             role=self._break_role(token.type),
         )
         self._go_on(token.type)
         return placed
 
+    @property
+    def open_brackets(self) -> int:
+        return len(self._brackets)
+
     def _go_on(self, kind: str) -> None:
         self._role = ""
-        if kind == "COMMA" and not self._in_pattern:
+        if kind == "COMMA" and not self.in_pattern:
             self._role = self._list_role()
-        elif self._in_pattern and kind in ("LATER", "COMMA", "VBAR", "AMPERSAND"):
+        elif self.in_pattern and kind in ("LATER", "COMMA", "VBAR", "AMPERSAND"):
             self._role = "operator"
-        self._conditions = (self._conditions or kind == "AS") and self._role != "definition"
+        self.in_condition = (self.in_condition or kind == "AS") and self._role != "definition" and kind != "DEFINE"
         self._does |= kind == "DO"
         self._forecasts = kind == "FORECAST" or (self._forecasts and kind != "WITHIN")
         if kind == "BETWEEN":
@@ -105,38 +115,38 @@ class _Scan:
             self._betweens.pop()
         if kind in _OPENING:
             self._brackets.append(self._bracket(kind))
-        self._last = kind
+        self.last = kind
 
     def _list_role(self) -> str:
-        if self._clause != "DEFINE" or self._brackets:
+        if self.clause != "DEFINE" or self._brackets:
             return "item"
-        return "definition" if self._conditions else ""  # else between two steps of one definition
+        return "definition" if self.in_condition else ""  # else between two steps of one definition
 
     def _begins_clause(self, kind: str) -> bool:
-        if self._brackets or not self._last:
+        if self._brackets or not self.last:
             return False
         if self._statement == "STREAM":
-            return kind in STREAM_CLAUSES and (kind != "NULL" or self._last in _BEFORE_NULL_CLAUSE)
-        if kind not in _CLAUSES or (kind == "MATCH" and self._last == "AFTER") or (kind == "WITHIN" and self._forecasts):
+            return kind in STREAM_CLAUSES and (kind != "NULL" or self.last in _BEFORE_NULL_CLAUSE)
+        if kind not in CLAUSES or (kind == "MATCH" and self.last == "AFTER") or (kind == "WITHIN" and self._forecasts):
             return False
         return not (kind == "DO" and self._does)
 
     def _bracket(self, kind: str) -> str:
-        if kind == "LBRACE" and self._last == "LATER":
+        if kind == "LBRACE" and self.last == "LATER":
             return "where"
-        return "condition" if self._last == "AT" else _OPENING[kind]
+        return "condition" if self.last == "AT" else _OPENING[kind]
 
     @property
-    def _in_pattern(self) -> bool:
+    def in_pattern(self) -> bool:
         """Whether operators between steps may stand here."""
-        return self._clause == "MATCH" and not {"condition", "where", "braces", "index"}.intersection(self._brackets)
+        return self.clause == "MATCH" and not {"condition", "where", "braces", "index"}.intersection(self._brackets)
 
     @property
     def _in_correlation(self) -> bool:
-        return self._clause == "DO"
+        return self.clause == "DO"
 
     def _written(self, token: SourceToken) -> str:
-        if token.type == "NAME" and self._statement == "STREAM" and not self._clause and self._last in _NAMES:
+        if token.type == "NAME" and self._statement == "STREAM" and not self.clause and self.last in _NAMES:
             return token.text.upper()  # the type of an attribute
         if token.type == "UNIT" or (self._in_correlation and token.type in _CONSTRUCTIONS and self._does):
             return token.text.lower()
@@ -148,21 +158,21 @@ class _Scan:
         return "" if kind == "AND" and self._betweens[-1:] == [len(self._brackets)] else "condition"
 
     def _touches(self, kind: str) -> bool:
-        if not self._last or self._last in _TOUCHING or kind in ("END", "DOT", *_CLOSING):
+        if not self.last or self.last in _TOUCHING or kind in ("END", "DOT", *_CLOSING):
             return True
-        if "under" in self._brackets or kind == "LESSTHAN" or (self._clause == "MATCH" and "braces" in self._brackets):
+        if "under" in self._brackets or kind == "LESSTHAN" or (self.clause == "MATCH" and "braces" in self._brackets):
             return True
         if kind == "COMMA":
-            return not self._in_pattern
+            return not self.in_pattern
         if self._in_correlation:
             return kind in ("LBRACE", "LPAR", "STAR")
-        if self._in_pattern:
+        if self.in_pattern:
             return kind in _QUANTIFIERS
         # A `(` behind a name is that of a call, but for the attributes of STREAM.
-        return kind == "LPAR" and self._last in _NAMES and bool(self._clause)
+        return kind == "LPAR" and self.last in _NAMES and bool(self.clause)
 
     def _bracket_breaks(self, kind: str) -> bool:
         """Whether a line may break between a bracket and its content, not so in `b{2,3}` and `a[2]`."""
-        if "under" in self._brackets or kind == "NUMBER" or self._last == "NUMBER":
+        if "under" in self._brackets or kind == "NUMBER" or self.last == "NUMBER":
             return False
-        return self._last in ("LPAR", "LBRACE") or kind in ("RPAR", "RBRACE")
+        return self.last in ("LPAR", "LBRACE") or kind in ("RPAR", "RBRACE")

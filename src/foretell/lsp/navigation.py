@@ -1,0 +1,136 @@
+"""Navigation: the definition of a name, all its mentions, and another name for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lsprotocol import types
+
+from foretell.errors import ForetellError, refuse
+from foretell.language.printer import name_text
+from foretell.lsp.analysis import analyse
+from foretell.lsp.documents import Document
+from foretell.lsp.mentions import Mention, Role
+
+#: Names that belong to one statement; the others to the whole text.
+_OF_STATEMENT = (Role.STEP, Role.VARIABLE, Role.COLUMN)
+#: What can be renamed: the other names are those of data.
+_RENAMED = (Role.STEP, Role.VARIABLE, Role.STREAM)
+
+
+def definition(document: Document, offset: int) -> list[types.Location]:
+    """Where a name is defined: a step in DEFINE, or in the pattern if it has no condition; a stream, an attribute."""
+    mention = document.mention_at(offset)
+    if mention is None:
+        return []
+    same = list(_same_name(document, mention))
+    if mention.role is Role.ATTRIBUTE:
+        same = _attribute_definitions(document, mention)
+    found = [other for other in same if other.defines]
+    if not found and mention.role in (Role.STEP, Role.VARIABLE):
+        found = same[:1]
+    return [types.Location(document.uri, _range(document, other)) for other in found]
+
+
+def references(document: Document, offset: int, *, with_definition: bool) -> list[types.Location]:
+    mention = document.mention_at(offset)
+    if mention is None:
+        return []
+    same = _same_name(document, mention)
+    return [types.Location(document.uri, _range(document, m)) for m in same if with_definition or not m.defines]
+
+
+def highlights(document: Document, offset: int) -> list[types.DocumentHighlight]:
+    mention = document.mention_at(offset)
+    if mention is None:
+        return []
+    return [types.DocumentHighlight(_range(document, other)) for other in _same_name(document, mention)]
+
+
+def renamed_range(document: Document, offset: int) -> types.Range | None:
+    """The range of the name that would be renamed; None where there is none."""
+    mention = document.mention_at(offset)
+    return None if mention is None or mention.role not in _RENAMED else _range(document, mention)
+
+
+def rename(document: Document, offset: int, new_name: str) -> types.WorkspaceEdit:
+    """The edits that give a step, a variable, a stream or a statement another name. A ForetellError says why not."""
+    mention = document.mention_at(offset)
+    if mention is None:
+        errors = document.analysis.errors
+        hint = "correct the errors of the statement first" if errors else ""
+        raise ForetellError("no-name", "there is no name of a step, a variable or a stream here", hint=hint)
+    if mention.role not in _RENAMED:
+        hint = "it is a name of the data; change it there"
+        if mention.role is Role.COLUMN:
+            hint = "other statements and programs may read it; change it by hand"
+        raise ForetellError("not-renamed", f"'{mention.name}' is a {mention.role.value}", hint=hint)
+    written = _new_text(document, mention, new_name)
+    same = list(_same_name(document, mention))
+    _check_result(document, mention, same, written)
+    edits = [types.TextEdit(_range(document, other), written) for other in same]
+    return types.WorkspaceEdit(changes={document.uri: edits})
+
+
+def _new_text(document: Document, mention: Mention, new_name: str) -> str:
+    """The new name as it is written, in double quotes where it needs them."""
+    name = new_name.strip()
+    if mention.role is Role.VARIABLE:
+        name = name.removeprefix("$")
+        if not name.isidentifier():
+            refuse("not-a-name", f"'{new_name}' cannot name a variable", mention.place, "use letters, digits and _")
+        return f"${name}"
+    if len(name) > 1 and name[0] == name[-1] == '"':
+        name = name[1:-1].replace('""', '"')
+    if not name or not name.isprintable():
+        refuse("not-a-name", f"'{new_name}' is no name", mention.place, "use letters, digits and _")
+    taken = {other.name for other in _siblings(document, mention)}
+    if name != mention.name and name in taken:
+        message = f"there is another {mention.role.value} '{name}' already"
+        refuse("taken", message, mention.place, "choose another name")
+    return name_text(name)
+
+
+def _siblings(document: Document, mention: Mention) -> Iterator[Mention]:
+    for other in document.mentions:
+        if other.role is mention.role and (mention.role not in _OF_STATEMENT or other.statement == mention.statement):
+            yield other
+
+
+def _check_result(document: Document, mention: Mention, same: list[Mention], written: str) -> None:
+    """Refuses a name with which the text would have errors that it does not have now."""
+    parts: list[str] = []
+    end = 0
+    for other in same:
+        start, after = document.positions.span(other.place)
+        parts += [document.text[end:start], written]
+        end = after
+    after_renaming = analyse("".join([*parts, document.text[end:]]))
+    if len(after_renaming.errors) > len(document.analysis.errors):
+        error = after_renaming.errors[0]
+        refuse("not-renamed", f"with the name {written}: {error.message}", mention.place, "choose another name")
+
+
+def _same_name(document: Document, mention: Mention) -> Iterator[Mention]:
+    """The mentions of the same thing, in the order of the text."""
+    return (other for other in _siblings(document, mention) if other.name == mention.name)
+
+
+def _attribute_definitions(document: Document, mention: Mention) -> list[Mention]:
+    """Where the streams that a statement reads declare an attribute, or RETURN names it."""
+    statement = document.tree_of(mention.statement)
+    read = {str(name) for name in getattr(statement, "streams", ())} | {mention.statement}
+    return [
+        other
+        for other in document.mentions
+        if other.name == mention.name
+        and other.defines
+        and (
+            (other.role is Role.ATTRIBUTE and other.statement in read)
+            or (other.role is Role.COLUMN and other.statement in read - {mention.statement})
+        )
+    ]
+
+
+def _range(document: Document, mention: Mention) -> types.Range:
+    return document.positions.range(*document.positions.span(mention.place))
