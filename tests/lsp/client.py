@@ -102,6 +102,10 @@ class Client:
     def request(self, method: str, parameters: object) -> Any:
         return self.answer(self.begin(method, parameters))
 
+    @property
+    def process_id(self) -> int:
+        return self._process.pid
+
     # ── texts ──
 
     def open(self, text: str, uri: str = URI) -> None:

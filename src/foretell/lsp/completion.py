@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from lark import Token
 from lsprotocol import types
@@ -80,7 +81,7 @@ def _codes(comment: str) -> list[types.CompletionItem]:
     return [types.CompletionItem(code.name, kind=kind, detail=code.meaning) for code in known]
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Place:
     """A place in a statement; `start` is where the word that is being typed begins."""
 
@@ -89,7 +90,7 @@ class _Place:
     start: int
     typed: Word | None
 
-    @property
+    @cached_property
     def _around(self) -> Surroundings:
         return surroundings(self.statement, self.start)
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from lsprotocol import types
 
 from foretell.errors import ForetellError, refuse
-from foretell.language.printer import name_text
+from foretell.language.syntax_hints.vocabulary import UNLIKELY_NAMES
 from foretell.lsp.analysis import analyse
 from foretell.lsp.documents import Document
-from foretell.lsp.mentions import Mention, Role
+from foretell.lsp.mentions import Mention, Role, mentions_of
 
 #: Names that belong to one statement; the others to the whole text.
 _OF_STATEMENT = (Role.STEP, Role.VARIABLE, Role.COLUMN)
@@ -64,15 +64,14 @@ def rename(document: Document, offset: int, new_name: str) -> types.WorkspaceEdi
         hint = "it is a name of the data; change it there"
         if mention.role is Role.COLUMN:
             hint = "other statements and programs may read it; change it by hand"
-        raise ForetellError("not-renamed", f"'{mention.name}' is a {mention.role.value}", hint=hint)
-    written = _new_text(document, mention, new_name)
+        raise ForetellError("not-renamed", f"cannot rename the {mention.role.value} '{mention.name}'", hint=hint)
     same = list(_same_name(document, mention))
-    _check_result(document, mention, same, written)
+    written = _new_text(document, mention, same, new_name)
     edits = [types.TextEdit(_range(document, other), written) for other in same]
     return types.WorkspaceEdit(changes={document.uri: edits})
 
 
-def _new_text(document: Document, mention: Mention, new_name: str) -> str:
+def _new_text(document: Document, mention: Mention, same: list[Mention], new_name: str) -> str:
     """The new name as it is written, in double quotes where it needs them."""
     name = new_name.strip()
     if mention.role is Role.VARIABLE:
@@ -84,11 +83,17 @@ def _new_text(document: Document, mention: Mention, new_name: str) -> str:
         name = name[1:-1].replace('""', '"')
     if not name or not name.isprintable():
         refuse("not-a-name", f"'{new_name}' is no name", mention.place, "use letters, digits and _")
-    taken = {other.name for other in _siblings(document, mention)}
-    if name != mention.name and name in taken:
+    if name != mention.name and name in {other.name for other in _siblings(document, mention)}:
         message = f"there is another {mention.role.value} '{name}' already"
         refuse("taken", message, mention.place, "choose another name")
-    return name_text(name)
+    # Many keywords may be names where nothing else fits.
+    plain = [name] if name.isidentifier() and name.upper() not in UNLIKELY_NAMES else []
+    quoted = '"' + name.replace('"', '""') + '"'
+    for written in (*plain, quoted):
+        error = _new_error(document, same, name, written)
+        if not error:
+            return written
+    refuse("not-renamed", f"with the name {written}: {error}", mention.place, "choose another name")
 
 
 def _siblings(document: Document, mention: Mention) -> Iterator[Mention]:
@@ -97,18 +102,19 @@ def _siblings(document: Document, mention: Mention) -> Iterator[Mention]:
             yield other
 
 
-def _check_result(document: Document, mention: Mention, same: list[Mention], written: str) -> None:
-    """Refuses a name with which the text would have errors that it does not have now."""
+def _new_error(document: Document, same: list[Mention], name: str, written: str) -> str:
+    """The error that a text has with a new name and does not have now; empty where there is none."""
     parts: list[str] = []
     end = 0
     for other in same:
         start, after = document.positions.span(other.place)
         parts += [document.text[end:start], written]
         end = after
-    after_renaming = analyse("".join([*parts, document.text[end:]]))
-    if len(after_renaming.errors) > len(document.analysis.errors):
-        error = after_renaming.errors[0]
-        refuse("not-renamed", f"with the name {written}: {error.message}", mention.place, "choose another name")
+    renamed = analyse("".join([*parts, document.text[end:]]))
+    if len(renamed.errors) > len(document.analysis.errors):
+        return renamed.errors[0].message
+    mentioned = [m for m in mentions_of(renamed.program.statements) if m.role is same[0].role and m.name == name]
+    return "" if len(mentioned) >= len(same) else "it would be read as something else"
 
 
 def _same_name(document: Document, mention: Mention) -> Iterator[Mention]:

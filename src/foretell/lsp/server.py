@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
@@ -124,7 +125,8 @@ def serve(*, seconds: float = SECONDS, statement_seconds: float = STATEMENT_SECO
     _register_texts(server)
     _register_reading(server)
     _register_changes(server)
-    server.start_io()
+    # pygls closes its streams at the end; those of Python are still needed then.
+    server.start_io(os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb"))
 
 
 def _register_texts(server: ForetellLanguageServer) -> None:

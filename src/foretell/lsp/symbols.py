@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 from lsprotocol import types
 
 from foretell.lsp.documents import Document
-from foretell.lsp.mentions import Mention, Role
+from foretell.lsp.mentions import Role
 from foretell.lsp.words import StatementWords
 
 _KINDS = {
@@ -18,31 +20,30 @@ _INNER = {Role.STEP: types.SymbolKind.Event, Role.ATTRIBUTE: types.SymbolKind.Fi
 
 def symbols(document: Document) -> list[types.DocumentSymbol]:
     """A symbol for each statement that has a name, also where it has errors; those without errors have parts."""
-    parts: dict[str, list[Mention]] = {}
+    starts = [statement.start for statement in document.statements]
+    parts: dict[int, list[types.DocumentSymbol]] = {}
     for mention in document.mentions:
         if mention.defines and mention.role in _INNER:
-            parts.setdefault(mention.statement, []).append(mention)
-    return [found for s in document.statements if (found := _symbol(document, s, parts)) is not None]
+            start, end = document.positions.span(mention.place)
+            shown = document.positions.range(start, end)
+            symbol = types.DocumentSymbol(mention.name, _INNER[mention.role], shown, shown)
+            parts.setdefault(bisect_right(starts, start) - 1, []).append(symbol)
+    found = [_symbol(document, s, parts.get(number, [])) for number, s in enumerate(document.statements)]
+    return [symbol for symbol in found if symbol is not None]
 
 
 def _symbol(
-    document: Document, statement: StatementWords, parts: dict[str, list[Mention]]
+    document: Document, statement: StatementWords, parts: list[types.DocumentSymbol]
 ) -> types.DocumentSymbol | None:
     name = statement.name
     if name is None:
         return None
     positions = document.positions
-    children = [
-        types.DocumentSymbol(part.name, _INNER[part.role], shown, shown)
-        for part in parts.get(name.name, ())
-        if statement.start <= positions.span(part.place)[0] < statement.end
-        for shown in [positions.range(*positions.span(part.place))]
-    ]
     return types.DocumentSymbol(
         name=name.name or name.text,
         kind=_KINDS[statement.keyword],
         range=positions.range(statement.start, statement.end),
         selection_range=positions.range(name.start, name.end),
         detail=statement.keyword,
-        children=children,
+        children=parts,
     )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from foretell.language.layout.source_tokens import SourceToken
 
 _NAMES = ("NAME", "QUOTED")
 _OPENING = {"LPAR": "group", "LBRACE": "braces", "LSQB": "index", "LESSTHAN": "under"}
+#: Brackets of a pattern within which no steps stand.
+_IN_STEPS = ("condition", "where", "braces", "index")
 _CLOSING = ("RPAR", "RBRACE", "RSQB", "MORETHAN")
 _QUANTIFIERS = ("PLUS", "STAR", "QMARK", "LBRACE", "LSQB")
 STREAM_CLAUSES = frozenset("TIME ID ORDER TIES LATE LOSS NULL LET".split())
@@ -69,6 +72,7 @@ class StatementScan:
         self.clause = ""
         self.last = ""
         self._brackets: list[str] = []
+        self._open = Counter[str]()  # how many brackets of each kind are open
         self._role = ""
         self.in_condition = False  # the AS of a definition has come
         self._does = False  # the DO of a correlator has come
@@ -80,7 +84,7 @@ class StatementScan:
         if begins:
             self.clause = token.type
         if token.type in _CLOSING and self._brackets:
-            self._brackets.pop()
+            self._open[self._brackets.pop()] -= 1
         touches = self._touches(token.type)
         placed = PlacedToken(
             source=token,
@@ -115,6 +119,7 @@ class StatementScan:
             self._betweens.pop()
         if kind in _OPENING:
             self._brackets.append(self._bracket(kind))
+            self._open[self._brackets[-1]] += 1
         self.last = kind
 
     def _list_role(self) -> str:
@@ -139,7 +144,7 @@ class StatementScan:
     @property
     def in_pattern(self) -> bool:
         """Whether operators between steps may stand here."""
-        return self.clause == "MATCH" and not {"condition", "where", "braces", "index"}.intersection(self._brackets)
+        return self.clause == "MATCH" and not any(map(self._open.get, _IN_STEPS))
 
     @property
     def _in_correlation(self) -> bool:
@@ -160,7 +165,7 @@ class StatementScan:
     def _touches(self, kind: str) -> bool:
         if not self.last or self.last in _TOUCHING or kind in ("END", "DOT", *_CLOSING):
             return True
-        if "under" in self._brackets or kind == "LESSTHAN" or (self.clause == "MATCH" and "braces" in self._brackets):
+        if self._open["under"] or kind == "LESSTHAN" or (self.clause == "MATCH" and self._open["braces"]):
             return True
         if kind == "COMMA":
             return not self.in_pattern
@@ -173,6 +178,6 @@ class StatementScan:
 
     def _bracket_breaks(self, kind: str) -> bool:
         """Whether a line may break between a bracket and its content, not so in `b{2,3}` and `a[2]`."""
-        if "under" in self._brackets or kind == "NUMBER" or self.last == "NUMBER":
+        if self._open["under"] or kind == "NUMBER" or self.last == "NUMBER":
             return False
         return self.last in ("LPAR", "LBRACE") or kind in ("RPAR", "RBRACE")
