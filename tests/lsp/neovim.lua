@@ -36,8 +36,9 @@ local function finish()
   done.finding = vim.diagnostic.get(0)[1].message
   done.hover = request("hover", 2, 6).contents.value
   done.completion = {}
-  local column = vim.fn.getline(4):find("status") - 1
-  for _, item in ipairs(request("completion", 3, column)) do
+  vim.api.nvim_win_set_cursor(0, { 4, vim.fn.getline(4):find("status") + 1 })
+  local place = vim.lsp.util.make_position_params(0, "utf-16").position
+  for _, item in ipairs(request("completion", place.line, place.character)) do
     table.insert(done.completion, item.label)
   end
   vim.lsp.util.apply_workspace_edit(request("rename", 2, 6, { newName = "fehler" }), "utf-16")

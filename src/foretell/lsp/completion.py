@@ -56,9 +56,16 @@ def completions(document: Document, offset: int) -> list[types.CompletionItem]:
         return [_keyword(word, "") for word in STATEMENTS]
     place = _Place(document, statement, start, typed)
     items = {item.label: item for item in (*place.names(), *place.keywords())}
-    if typed is not None:
-        items.pop(typed.name, None)  # which is there because it is being typed
+    if typed is not None and typed.name in items and _is_only_here(document, typed, items[typed.name]):
+        del items[typed.name]
     return list(items.values())
+
+
+def _is_only_here(document: Document, typed: Word, item: types.CompletionItem) -> bool:
+    """Whether a name is known only because it is being typed."""
+    if item.kind in (types.CompletionItemKind.Keyword, types.CompletionItemKind.Function):
+        return False
+    return sum(word.name == typed.name for word in document.words) == 1
 
 
 def _typed_word(document: Document, offset: int) -> Word | None:
