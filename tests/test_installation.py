@@ -20,7 +20,17 @@ pytestmark = [pytest.mark.soak, pytest.mark.timeout(1200)]
 
 ROOT = Path(__file__).parents[1]
 #: What the small installation is without.
-_OF_EXTRAS = {"pyspark", "pandas", "protobuf", "altair", "vl-convert-python", "z3-solver", "paho-mqtt", "pygls", "polars"}
+_OF_EXTRAS = {
+    "pyspark",
+    "pandas",
+    "protobuf",
+    "altair",
+    "vl-convert-python",
+    "z3-solver",
+    "paho-mqtt",
+    "pygls",
+    "polars",
+}
 #: The files of the package that are not Python.
 _DATA = {
     "foretell/py.typed",
@@ -75,7 +85,9 @@ def test_the_wheel_has_the_package_and_nothing_else(built: tuple[Path, Path]) ->
 
 def test_the_source_distribution_has_the_tests_and_nothing_large(built: tuple[Path, Path]) -> None:
     with tarfile.open(built[0]) as archive:
-        sizes = {"/".join(member.name.split("/")[1:]): member.size for member in archive.getmembers() if member.isfile()}
+        sizes = {
+            "/".join(member.name.split("/")[1:]): member.size for member in archive.getmembers() if member.isfile()
+        }
     wanted = {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "Makefile", "tests/test_installation.py"}
     assert wanted | {"docs/language.md", "editors/foretell.tmLanguage.json", "examples/intrusion.ftl"} <= {*sizes}
     assert not [name for name in sizes if "__pycache__" in name or "node_modules" in name or name.endswith(".pyc")]
@@ -89,7 +101,9 @@ def test_an_empty_environment_runs_the_example_of_the_readme(small: Path, tmp_pa
     installed = {line.partition("==")[0].lower() for line in listed.splitlines()}
     assert not installed & _OF_EXTRAS
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (statements,) = [block for block in re.findall(r"```\n(.*?)```", readme, re.DOTALL) if block.startswith("STREAM logins")]
+    (statements,) = [
+        block for block in re.findall(r"```\n(.*?)```", readme, re.DOTALL) if block.startswith("STREAM logins")
+    ]
     (command,) = re.findall(r"^\$ (foretell run examples/intrusion.*)$", readme, re.MULTILINE)
     (tmp_path / "examples").mkdir()
     (tmp_path / "examples/intrusion.ftl").write_text(statements, encoding="utf-8")
@@ -118,6 +132,5 @@ def test_extras_add_what_they_say(small: Path, built: tuple[Path, Path], tmp_pat
     lossy, model = ROOT / "examples/shoplifting.ftl", ROOT / "examples/shoplifting.json"
     _run(small / "foretell", "run", lossy, "--input", events, "--model", model, "--html", page)
     assert "<svg" in page.read_text(encoding="utf-8") or "vega" in page.read_text(encoding="utf-8")
-    end = b'Content-Length: 33\r\n\r\n{"jsonrpc":"2.0","method":"exit"}'
-    served = subprocess.run([small / "foretell", "lsp"], input=end, env=_ENVIRONMENT, capture_output=True, check=False, timeout=60)
-    assert (served.returncode, served.stderr) == (1, b"")  # an exit without a shutdown
+    served = subprocess.run([small / "foretell", "lsp"], input=b"", env=_ENVIRONMENT, capture_output=True, check=False)
+    assert (served.returncode, served.stdout, served.stderr) == (0, b"", b"")  # the editor has ended

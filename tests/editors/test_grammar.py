@@ -28,7 +28,28 @@ GRAMMAR = ROOT / "editors/foretell.tmLanguage.json"
 REPOSITORY = json.loads(GRAMMAR.read_text(encoding="utf-8"))["repository"]
 EXAMPLES = sorted([*ROOT.glob("examples/**/*.ftl"), *ROOT.glob("src/**/*.ftl")])
 _AGAIN = ("REPEAT", "PERSIST", "LOOP")
-_UNITS = "us microsecond microseconds ms s sec secs second min mins minute minutes h hour hours d day days week weeks".split()
+_UNITS = [
+    "us",
+    "microsecond",
+    "microseconds",
+    "ms",
+    "s",
+    "sec",
+    "secs",
+    "second",
+    "min",
+    "mins",
+    "minute",
+    "minutes",
+    "h",
+    "hour",
+    "hours",
+    "d",
+    "day",
+    "days",
+    "week",
+    "weeks",
+]
 
 
 def _keywords() -> list[str]:
@@ -70,7 +91,9 @@ def test_every_function_type_and_unit_is_highlighted() -> None:
 
 def test_no_part_of_the_grammar_takes_names_for_keywords() -> None:
     for name in ("streams", "fail", "t", "count", "first_one", "order_id", "duration_s", "in_time", "match2"):
-        assert not any(_matches(part, f"{name} = 1") for part in ("keyword", "condition", "constant", "event", "construction"))
+        assert not any(
+            _matches(part, f"{name} = 1") for part in ("keyword", "condition", "constant", "event", "construction")
+        )
 
 
 def test_help_covers_the_language() -> None:
@@ -97,7 +120,7 @@ def test_examples_of_the_help_parse_and_show_their_word(word: str) -> None:
 
 @pytest.fixture(scope="module")
 def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The library with which VS Code reads grammars, from npm. Where there is none, the tests are skipped, not in CI."""
+    """The library with which VS Code reads grammars, from npm. Where there is none, tests are skipped, not in CI."""
     folder = tmp_path_factory.mktemp("textmate")
     npm = shutil.which("npm")
     why = "there is no npm to install vscode-textmate and vscode-oniguruma with (apt-get install npm)"
@@ -125,7 +148,14 @@ def _scopes(lines: list[list[Any]], line: int, column: int) -> str:
     return next((" ".join(scopes) for start, end, scopes in lines[line] if start <= column < end), "")
 
 
-_SCOPES = {"STRING": "string.", "NUMBER": "constant.numeric", "UNIT": "keyword.other.unit", "VARIABLE": "variable.", "PARAMETER": "variable.", "QUOTED": "variable.other.quoted"}
+_SCOPES = {
+    "STRING": "string.",
+    "NUMBER": "constant.numeric",
+    "UNIT": "keyword.other.unit",
+    "VARIABLE": "variable.",
+    "PARAMETER": "variable.",
+    "QUOTED": "variable.other.quoted",
+}
 _WORD_SCOPES = ("keyword.", "support.", "constant.language", "entity.")
 
 
@@ -137,7 +167,9 @@ def _wrong(text: str, lines: list[list[Any]]) -> Iterator[str]:
         expected = _SCOPES.get(token.type)
         if expected is None and token.isalpha() and token.type != "NAME":
             expected = next((scope for scope in _WORD_SCOPES if scope in scopes), "a keyword")
-        if (expected is not None and expected not in scopes) or (token.type == "NAME" and _is_coloured(token, tokens, number, scopes)):
+        if (expected is not None and expected not in scopes) or (
+            token.type == "NAME" and _is_coloured(token, tokens, number, scopes)
+        ):
             yield f"{line + 1}: {token!r} ({token.type}) has {scopes!r}, not {expected!r}"
 
 
@@ -163,7 +195,9 @@ def test_the_examples_are_highlighted_as_the_grammar_reads_them(modules: Path, t
 @pytest.mark.soak
 def test_comments_and_allowances_are_highlighted(modules: Path, tmp_path: Path) -> None:
     path = tmp_path / "watch.ftl"
-    path.write_text("-- MATCH 'x'\nSUBSCRIBE m FROM s MATCH a -- check: allow vacuous, trivial -- why\n'it''s -- no comment'")
+    path.write_text(
+        "-- MATCH 'x'\nSUBSCRIBE m FROM s MATCH a -- check: allow vacuous, trivial -- why\n'it''s -- no comment'"
+    )
     (lines,) = _tokenized(modules, [path])
     assert _scopes(lines, 0, 4) == "comment.line.double-dash.foretell"
     assert "constant.other.code" in _scopes(lines, 1, 45)

@@ -46,7 +46,9 @@ class Client:
         self.notify("initialized", {})
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
         if kind is None:
             self.request("shutdown", None)
             self.notify("exit", None)

@@ -81,7 +81,9 @@ def test_the_client_chooses_what_positions_count(encodings: list[str] | None, ch
 
 
 def test_other_line_ends_and_a_byte_order_mark() -> None:
-    text = f"\ufeff{LOGINS}-- a \u2028 b \x0c c\rSUBSCRIBE x FROM\nSUBSCRIBE m FROM logins MATCH a DEFINE a AS tris > 5;"
+    text = (
+        f"\ufeff{LOGINS}-- a \u2028 b \x0c c\rSUBSCRIBE x FROM\nSUBSCRIBE m FROM logins MATCH a DEFINE a AS tris > 5;"
+    )
     with Client() as client:
         client.open(text)
         (found,) = client.diagnostics()
@@ -147,7 +149,12 @@ def test_completion(client: Client) -> None:
     assert _labels(client, f"{WATCH}SUBSCRIBE m FOR EACH ¦") == ["limits"]
     assert _labels(client, f"{WATCH}SUBSCRIBE m FROM logins ¦") == ["MATCH", "PER"]
     assert _labels(client, f"{WATCH}SUBSCRIBE m FROM logins PER ¦") == ["ip", "tries", "ok", "time"]
-    assert _labels(client, f"{WATCH}SUBSCRIBE m FROM logins MATCH a , ¦ DEFINE a AS ok, b AS ok") == ["b", "a", "FIRST", "LAST"]
+    assert _labels(client, f"{WATCH}SUBSCRIBE m FROM logins MATCH a , ¦ DEFINE a AS ok, b AS ok") == [
+        "b",
+        "a",
+        "FIRST",
+        "LAST",
+    ]
     assert _labels(client, f"{WATCH}SUBSCRIBE m FROM logins MATCH a , b DEFINE ¦") == ["a", "b"]
     assert _labels(client, f"{WATCH}SUBSCRIBE m FROM logins MATCH a , b DEFINE a AS ok AND tries > b.¦") == [
         "ip",
@@ -160,8 +167,13 @@ def test_completion(client: Client) -> None:
     assert {"ip", "a", "$x", "sqrt", "prev", "count", "NOT", "CASE WHEN"} <= {
         *_labels(client, f"{WATCH}SUBSCRIBE m FROM logins MATCH a DEFINE a AS ip = $x AND ¦")
     }
-    assert _labels(client, f"{WATCH}SUBSCRIBE m FOR EACH limits FROM logins MATCH a DEFINE a AS tries > :¦") == [":least", ":id"]
-    assert _labels(client, f"{WATCH}SUBSCRIBE m FROM logins MATCH a , b DEFINE a AS ip = $one, b AS ip = $¦") == ["$one"]
+    assert _labels(client, f"{WATCH}SUBSCRIBE m FOR EACH limits FROM logins MATCH a DEFINE a AS tries > :¦") == [
+        ":least",
+        ":id",
+    ]
+    assert _labels(client, f"{WATCH}SUBSCRIBE m FROM logins MATCH a , b DEFINE a AS ip = $one, b AS ip = $¦") == [
+        "$one"
+    ]
     assert {"min", "hours"} <= {*_labels(client, f"{WATCH}SUBSCRIBE m FROM logins MATCH a WITHIN 5 ¦")}
     assert _labels(client, f"{WATCH}SUBSCRIBE m FROM logins MATCH a , b AFTER MATCH SKIP TO FIRST ¦") == ["a", "b"]
     assert _labels(client, f"{WATCH}SUBSCRIBE m FROM logins MATCH a , b LOSING 0.1 OF ¦") == ["a", "b"]
@@ -210,7 +222,7 @@ def test_hover(client: Client) -> None:
     assert _hover(client, WATCH.replace("5 min", "¦5 min")) == ""
 
 
-def _locations(client: Client, method: str, text: str, **more: object) -> list[dict[str, int]]:
+def _locations(client: Client, method: str, text: str, **more: Any) -> list[dict[str, int]]:
     whole, position = marked(text)
     client.change(whole)
     return [found["range"]["start"] for found in client.at(method, position, **more)]
@@ -224,17 +236,27 @@ def test_definition_and_references(client: Client) -> None:
     found = _locations(client, "references", WATCH.replace("count(bad)", "count(ba¦d)"), context=context)
     assert [found[0], found[1], len(found)] == [pattern, defined, 4]
     assert _locations(client, "definition", WATCH.replace("MATCH x", "MATCH ¦x")) == [{"line": 9, "character": 35}]
-    assert _locations(client, "definition", WATCH.replace("FROM guessed", "FROM gue¦ssed")) == [{"line": 2, "character": 10}]
+    assert _locations(client, "definition", WATCH.replace("FROM guessed", "FROM gue¦ssed")) == [
+        {"line": 2, "character": 10}
+    ]
     assert _locations(client, "definition", WATCH.replace("tries >", "tri¦es >")) == [{"line": 0, "character": 26}]
-    assert _locations(client, "definition", WATCH.replace("x.failures", "x.fail¦ures")) == [{"line": 7, "character": 21}]
+    assert _locations(client, "definition", WATCH.replace("x.failures", "x.fail¦ures")) == [
+        {"line": 7, "character": 21}
+    ]
 
 
 def _applied(text: str, edits: list[dict[str, Any]]) -> str:
     lines = text.split("\n")
-    for edit in sorted(edits, key=lambda edit: (edit["range"]["start"]["line"], edit["range"]["start"]["character"]))[::-1]:
+    for edit in sorted(edits, key=lambda edit: (edit["range"]["start"]["line"], edit["range"]["start"]["character"]))[
+        ::-1
+    ]:
         start, end = edit["range"]["start"], edit["range"]["end"]
         before = lines[start["line"]].encode("utf-16-le")[: 2 * start["character"]].decode("utf-16-le")
-        after = lines[end["line"]].encode("utf-16-le")[2 * end["character"] :].decode("utf-16-le") if end["line"] < len(lines) else ""
+        after = (
+            lines[end["line"]].encode("utf-16-le")[2 * end["character"] :].decode("utf-16-le")
+            if end["line"] < len(lines)
+            else ""
+        )
         lines[start["line"] : end["line"] + 1] = (before + edit["newText"] + after).split("\n")
     return "\n".join(lines)
 
@@ -313,7 +335,10 @@ def test_code_actions(client: Client) -> None:
     assert _actions(client, f"{vain} -- check: allow vacuous\nWITHIN 5 min;", until=2)[
         "Allow contradiction here"
     ].endswith("< 3 -- check: allow vacuous, contradiction\nWITHIN 5 min;")
-    assert "< 3 -- check: allow contradiction -- why\n" in _actions(client, f"{vain} -- why\n;", until=2)["Allow contradiction here"]
+    assert (
+        "< 3 -- check: allow contradiction -- why\n"
+        in _actions(client, f"{vain} -- why\n;", until=2)["Allow contradiction here"]
+    )
 
 
 def test_an_allowance_is_not_put_into_a_string(client: Client) -> None:
@@ -373,7 +398,7 @@ def test_broken_texts_are_answered_soon(client: Client, text: str) -> None:
 
 
 def test_without_pygls_the_command_says_what_to_install() -> None:
-    code = "import sys; sys.modules['pygls'] = None; from foretell.cli.main import main; sys.argv = ['foretell', 'lsp']; main()"
+    code = "import sys; sys.modules['pygls'] = None; sys.argv[1:] = ['lsp']; from foretell.cli.main import main; main()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (

@@ -254,7 +254,7 @@ def explain_command(
 
 @app.command("lsp", cls=GroupedCommand)
 def lsp_command() -> None:
-    """Run the language server, which editors start: errors, completion, help and formatting while statements are typed."""
+    """Run the language server, which editors start: errors, completion and help while statements are typed."""
     from foretell.extras import require_extra
 
     require_extra("lsp", "foretell lsp")

@@ -8,7 +8,6 @@ import sys
 from typing import Any
 
 from foretell.api.statement_check import check
-from foretell.check.codes import CODES
 from foretell.check.finding import Finding
 from foretell.check.report import CheckReport
 from foretell.check.witness_table import witness_lines
@@ -22,9 +21,7 @@ _MOST = 500
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """The findings on a text; `missing` says what to install where they need it."""
     try:
-        report = check(
-            request["text"], seconds=request["seconds"], statement_seconds=request["statement_seconds"]
-        )
+        report = check(request["text"], seconds=request["seconds"], statement_seconds=request["statement_seconds"])
         every = (*report.findings, *report.undecided)[:_MOST]
         return {"findings": [_finding(finding, report) for finding in every]}
     except MissingExtraError as error:

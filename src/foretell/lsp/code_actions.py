@@ -35,9 +35,9 @@ def _of(document: Document, diagnostic: types.Diagnostic) -> Iterator[types.Code
             yield _action(document, f"Change to {written}", diagnostic, [edit], preferred=True)
     code = str(diagnostic.code)
     if diagnostic.severity is not types.DiagnosticSeverity.Error and code in CODES and CODES[code].can_be_allowed:
-        edit = _allowance(document, start, end, code)
-        if edit is not None:
-            yield _action(document, f"Allow {code} here", diagnostic, [edit], preferred=False)
+        allowance = _allowance(document, start, end, code)
+        if allowance is not None:
+            yield _action(document, f"Allow {code} here", diagnostic, [allowance], preferred=False)
 
 
 def _hint(diagnostic: types.Diagnostic) -> str:

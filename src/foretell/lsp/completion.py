@@ -38,13 +38,15 @@ _WRITTEN = {
     "AGAIN": ("repeat", "persist", "loop"),
     "UNIT": UNITS,
 }
-_SMALL = frozenset("ACCUMULATE SELECT SEQUENTIAL UNLESS FAIL PUSH PARALLEL".split())
+_SMALL = frozenset(["ACCUMULATE", "SELECT", "SEQUENTIAL", "UNLESS", "FAIL", "PUSH", "PARALLEL"])
 _NO_WORDS = frozenset(("NAME", "QUOTED", "NUMBER", "STRING", "END", "LATER"))
+#: A clause, and the word in it behind which a step of the pattern is named.
+_STEPS_AFTER = frozenset((("AFTER", "FIRST"), ("AFTER", "LAST"), ("LOSING", "OF"), ("LOSING", ",")))
 _CONDITION_CLAUSES = frozenset(("HAVING", "RETURN", "LET", "LOSS"))
 
 
 def completions(document: Document, offset: int) -> list[types.CompletionItem]:
-    """What may be written at a position, in place of the word that is being typed there."""
+    """The items that may be written at a position, in place of the word that is being typed there."""
     typed = _typed_word(document, offset)
     if typed is not None and typed.kind is WordKind.COMMENT:
         return _codes(document.text[typed.start : offset])
@@ -151,7 +153,6 @@ class _Place:
 
     def _in_clause(self, known: KnownNames, around: Surroundings) -> Iterator[types.CompletionItem]:
         clause, word = around.clause, around.word()
-        steps = _items(known.outline.steps, "step", types.CompletionItemKind.Event)
         if word == "EACH":
             yield from _items(known.tables(), "table", types.CompletionItemKind.Struct)
         elif clause == "FROM" and word in ("FROM", ","):
@@ -163,10 +164,8 @@ class _Place:
             yield from _items(wanted, "step", types.CompletionItemKind.Event)
         elif around.defines and word in ("DEFINE", ","):
             yield from _items(known.undefined_first(), "step", types.CompletionItemKind.Event)
-        elif clause == "AFTER" and word in ("FIRST", "LAST"):
-            yield from steps
-        elif clause == "LOSING" and word in ("OF", ","):
-            yield from steps
+        elif (clause, word) in _STEPS_AFTER:
+            yield from _items(known.outline.steps, "step", types.CompletionItemKind.Event)
         elif self._takes_values(around):
             yield from _values(known, steps=True)
 
@@ -194,7 +193,7 @@ def _attributes(known: KnownNames, step: str) -> Iterator[types.CompletionItem]:
 
 
 def _values(known: KnownNames, *, steps: bool) -> Iterator[types.CompletionItem]:
-    """What begins a value: attributes, steps, functions, and words that stand for events."""
+    """The items that begin a value: attributes, steps, functions, and words that stand for events."""
     yield from _attributes(known, "")
     if steps:
         yield from _items(known.outline.steps, "step", types.CompletionItemKind.Event)

@@ -55,7 +55,7 @@ class PlacedFinding:
 
 
 def placed_findings(document: Document, findings: Sequence[Mapping[str, Any]]) -> list[PlacedFinding]:
-    """The findings on a version of a text, which has been checked; those without a place are about its first statement."""
+    """The findings on a version of a text that was checked; those without a place are about its first statement."""
     placed: list[PlacedFinding] = []
     for finding in findings[:_MOST_FINDINGS]:
         start, end = document.positions.span(_place_of(finding))

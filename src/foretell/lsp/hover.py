@@ -10,7 +10,7 @@ from foretell.language.printer import expression_text, name_text, statement_text
 from foretell.lsp.documents import Document
 from foretell.lsp.known_names import KnownNames
 from foretell.lsp.language_help import FUNCTIONS, PATTERN_SIGNS, WORDS, Help
-from foretell.lsp.mentions import Mention, Role
+from foretell.lsp.mentions import Mention, MentionRole
 from foretell.lsp.outlines import surroundings
 from foretell.lsp.words import StatementWords, Word, WordKind
 
@@ -87,22 +87,22 @@ def _code(text: str) -> str:
 def _of_mention(document: Document, mention: Mention) -> str | None:
     statement = document.tree_of(mention.statement)
     match mention.role:
-        case Role.STEP:
+        case MentionRole.STEP:
             return _of_step(document, mention, statement)
-        case Role.ATTRIBUTE:
+        case MentionRole.ATTRIBUTE:
             return _of_attribute(document, mention)
-        case Role.STREAM:
+        case MentionRole.STREAM:
             named = document.tree_of(mention.name)
             return "An input stream without a STREAM statement." if named is None else _code(statement_text(named))
-        case Role.VARIABLE:
+        case MentionRole.VARIABLE:
             return _of_variable(document, mention)
-        case Role.PARAMETER:
+        case MentionRole.PARAMETER:
             return "A column of the FOR EACH table: the statement has the value of each row."
-        case Role.TABLE:
+        case MentionRole.TABLE:
             return "A table of rows: the statement runs once for each of them. `--table NAME=PATH` names its file."
-        case Role.TOKEN:
+        case MentionRole.TOKEN:
             return "A token, which the correlator emits when the part behind it succeeds."
-        case Role.COLUMN:
+        case MentionRole.COLUMN:
             return _of_column(document, mention, statement)
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.lsp.documents import Document
-from foretell.lsp.mentions import Role, mentions_of
+from foretell.lsp.mentions import MentionRole, mentions_of
 from foretell.lsp.outlines import Outline, outline_of
 from foretell.lsp.words import StatementWords
 
@@ -75,7 +75,7 @@ class KnownNames:
             for statement in self._document.analysis.program.statements
             if isinstance(statement, tree.Subscription | tree.Correlator) and stream in statement.streams
         ]
-        return [mention.name for mention in mentions_of(readers) if mention.role is Role.ATTRIBUTE]
+        return [mention.name for mention in mentions_of(readers) if mention.role is MentionRole.ATTRIBUTE]
 
 
 def _type_text(kind: Type) -> str:

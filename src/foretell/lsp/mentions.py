@@ -11,7 +11,7 @@ from foretell.language import tree
 from foretell.language.tree import Name
 
 
-class Role(Enum):
+class MentionRole(Enum):
     STREAM = "stream"  # also a statement, whose results are a stream
     TABLE = "table"
     STEP = "step"
@@ -27,7 +27,7 @@ class Mention:
     """A name with its role. `step` is the step whose attribute it is, `prev` for that of the event before; `defines`
     says whether it is where the name is defined."""
 
-    role: Role
+    role: MentionRole
     name: str
     place: Place
     statement: str
@@ -36,36 +36,36 @@ class Mention:
 
 
 #: The fields of nodes that are names, with their roles.
-_FIELDS: dict[tuple[type[tree.Node], str], tuple[Role, bool]] = {
-    (tree.Stream, "name"): (Role.STREAM, True),
-    (tree.Stream, "time"): (Role.ATTRIBUTE, False),
-    (tree.Stream, "id"): (Role.ATTRIBUTE, False),
-    (tree.Stream, "order"): (Role.ATTRIBUTE, False),
-    (tree.Declared, "name"): (Role.ATTRIBUTE, True),
-    (tree.Derived, "name"): (Role.ATTRIBUTE, True),
-    (tree.Subscription, "name"): (Role.STREAM, True),
-    (tree.Subscription, "streams"): (Role.STREAM, False),
-    (tree.Subscription, "table"): (Role.TABLE, False),
-    (tree.Subscription, "per"): (Role.ATTRIBUTE, False),
-    (tree.Correlator, "name"): (Role.STREAM, True),
-    (tree.Correlator, "streams"): (Role.STREAM, False),
-    (tree.Correlator, "table"): (Role.TABLE, False),
-    (tree.Correlator, "per"): (Role.ATTRIBUTE, False),
-    (tree.Definition, "steps"): (Role.STEP, True),
-    (tree.Step, "name"): (Role.STEP, False),
-    (tree.On, "step"): (Role.STEP, False),
-    (tree.Mode, "guard"): (Role.STEP, False),
-    (tree.BoundEvent, "step"): (Role.STEP, False),
-    (tree.FirstOf, "step"): (Role.STEP, False),
-    (tree.LastOf, "step"): (Role.STEP, False),
-    (tree.Aggregate, "step"): (Role.STEP, False),
-    (tree.Aggregate, "attribute"): (Role.ATTRIBUTE, False),
-    (tree.Attribute, "name"): (Role.ATTRIBUTE, False),
-    (tree.AfterMatch, "step"): (Role.STEP, False),
-    (tree.LosingItem, "steps"): (Role.STEP, False),
-    (tree.Returned, "name"): (Role.COLUMN, True),
-    (tree.Forecast, "tokens"): (Role.TOKEN, False),
-    (tree.Push, "token"): (Role.TOKEN, True),
+_FIELDS: dict[tuple[type[tree.Node], str], tuple[MentionRole, bool]] = {
+    (tree.Stream, "name"): (MentionRole.STREAM, True),
+    (tree.Stream, "time"): (MentionRole.ATTRIBUTE, False),
+    (tree.Stream, "id"): (MentionRole.ATTRIBUTE, False),
+    (tree.Stream, "order"): (MentionRole.ATTRIBUTE, False),
+    (tree.Declared, "name"): (MentionRole.ATTRIBUTE, True),
+    (tree.Derived, "name"): (MentionRole.ATTRIBUTE, True),
+    (tree.Subscription, "name"): (MentionRole.STREAM, True),
+    (tree.Subscription, "streams"): (MentionRole.STREAM, False),
+    (tree.Subscription, "table"): (MentionRole.TABLE, False),
+    (tree.Subscription, "per"): (MentionRole.ATTRIBUTE, False),
+    (tree.Correlator, "name"): (MentionRole.STREAM, True),
+    (tree.Correlator, "streams"): (MentionRole.STREAM, False),
+    (tree.Correlator, "table"): (MentionRole.TABLE, False),
+    (tree.Correlator, "per"): (MentionRole.ATTRIBUTE, False),
+    (tree.Definition, "steps"): (MentionRole.STEP, True),
+    (tree.Step, "name"): (MentionRole.STEP, False),
+    (tree.On, "step"): (MentionRole.STEP, False),
+    (tree.Mode, "guard"): (MentionRole.STEP, False),
+    (tree.BoundEvent, "step"): (MentionRole.STEP, False),
+    (tree.FirstOf, "step"): (MentionRole.STEP, False),
+    (tree.LastOf, "step"): (MentionRole.STEP, False),
+    (tree.Aggregate, "step"): (MentionRole.STEP, False),
+    (tree.Aggregate, "attribute"): (MentionRole.ATTRIBUTE, False),
+    (tree.Attribute, "name"): (MentionRole.ATTRIBUTE, False),
+    (tree.AfterMatch, "step"): (MentionRole.STEP, False),
+    (tree.LosingItem, "steps"): (MentionRole.STEP, False),
+    (tree.Returned, "name"): (MentionRole.COLUMN, True),
+    (tree.Forecast, "tokens"): (MentionRole.TOKEN, False),
+    (tree.Push, "token"): (MentionRole.TOKEN, True),
 }
 
 
@@ -89,7 +89,7 @@ def _of_statement(statement: tree.Statement) -> Iterator[Mention]:
                 if isinstance(item, Name) and item.place != NOWHERE:
                     yield Mention(role, str(item), item.place, own, defines, step)
         if isinstance(node, tree.Variable | tree.Parameter):
-            role = Role.VARIABLE if isinstance(node, tree.Variable) else Role.PARAMETER
+            role = MentionRole.VARIABLE if isinstance(node, tree.Variable) else MentionRole.PARAMETER
             yield Mention(role, node.name, node.place, own)
 
 

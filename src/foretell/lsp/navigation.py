@@ -10,12 +10,12 @@ from foretell.errors import ForetellError, refuse
 from foretell.language.syntax_hints.vocabulary import UNLIKELY_NAMES
 from foretell.lsp.analysis import analyse
 from foretell.lsp.documents import Document
-from foretell.lsp.mentions import Mention, Role, mentions_of
+from foretell.lsp.mentions import Mention, MentionRole, mentions_of
 
 #: Names that belong to one statement; the others to the whole text.
-_OF_STATEMENT = (Role.STEP, Role.VARIABLE, Role.COLUMN)
+_OF_STATEMENT = (MentionRole.STEP, MentionRole.VARIABLE, MentionRole.COLUMN)
 #: What can be renamed: the other names are those of data.
-_RENAMED = (Role.STEP, Role.VARIABLE, Role.STREAM)
+_RENAMED = (MentionRole.STEP, MentionRole.VARIABLE, MentionRole.STREAM)
 
 
 def definition(document: Document, offset: int) -> list[types.Location]:
@@ -24,10 +24,10 @@ def definition(document: Document, offset: int) -> list[types.Location]:
     if mention is None:
         return []
     same = list(_same_name(document, mention))
-    if mention.role is Role.ATTRIBUTE:
+    if mention.role is MentionRole.ATTRIBUTE:
         same = _attribute_definitions(document, mention)
     found = [other for other in same if other.defines]
-    if not found and mention.role in (Role.STEP, Role.VARIABLE):
+    if not found and mention.role in (MentionRole.STEP, MentionRole.VARIABLE):
         found = same[:1]
     return [types.Location(document.uri, _range(document, other)) for other in found]
 
@@ -62,7 +62,7 @@ def rename(document: Document, offset: int, new_name: str) -> types.WorkspaceEdi
         raise ForetellError("no-name", "there is no name of a step, a variable or a stream here", hint=hint)
     if mention.role not in _RENAMED:
         hint = "it is a name of the data; change it there"
-        if mention.role is Role.COLUMN:
+        if mention.role is MentionRole.COLUMN:
             hint = "other statements and programs may read it; change it by hand"
         raise ForetellError("not-renamed", f"cannot rename the {mention.role.value} '{mention.name}'", hint=hint)
     same = list(_same_name(document, mention))
@@ -74,7 +74,7 @@ def rename(document: Document, offset: int, new_name: str) -> types.WorkspaceEdi
 def _new_text(document: Document, mention: Mention, same: list[Mention], new_name: str) -> str:
     """The new name as it is written, in double quotes where it needs them."""
     name = new_name.strip()
-    if mention.role is Role.VARIABLE:
+    if mention.role is MentionRole.VARIABLE:
         name = name.removeprefix("$")
         if not name.isidentifier():
             refuse("not-a-name", f"'{new_name}' cannot name a variable", mention.place, "use letters, digits and _")
@@ -132,8 +132,8 @@ def _attribute_definitions(document: Document, mention: Mention) -> list[Mention
         if other.name == mention.name
         and other.defines
         and (
-            (other.role is Role.ATTRIBUTE and other.statement in read)
-            or (other.role is Role.COLUMN and other.statement in read - {mention.statement})
+            (other.role is MentionRole.ATTRIBUTE and other.statement in read)
+            or (other.role is MentionRole.COLUMN and other.statement in read - {mention.statement})
         )
     ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from foretell.language.layout.source_tokens import SourceToken
-from foretell.language.layout.spacing import CLAUSES, STREAM_CLAUSES, PlacedToken, StatementScan
+from foretell.language.layout.placed_tokens import CLAUSES, STREAM_CLAUSES, PlacedToken, StatementScan
 from foretell.lsp.words import StatementWords, Word, WordKind
 
 _SIGNS = {
@@ -29,8 +29,37 @@ _SIGNS = {
 }
 _QUANTIFIERS = ("PLUS", "STAR", "QMARK", "RBRACE")
 _KEYWORDS = frozenset(
-    "SUBSCRIBE STREAM CORRELATE AND OR NOT IN BETWEEN LIKE IS WHEN THEN ELSE EACH BY AS ABOVE MATCH SKIP TO PAST OF UNLESS "
-    "PUSH FAIL ACCUMULATE SELECT SEQUENTIAL PARALLEL".split()
+    [
+        "SUBSCRIBE",
+        "STREAM",
+        "CORRELATE",
+        "AND",
+        "OR",
+        "NOT",
+        "IN",
+        "BETWEEN",
+        "LIKE",
+        "IS",
+        "WHEN",
+        "THEN",
+        "ELSE",
+        "EACH",
+        "BY",
+        "AS",
+        "ABOVE",
+        "MATCH",
+        "SKIP",
+        "TO",
+        "PAST",
+        "OF",
+        "UNLESS",
+        "PUSH",
+        "FAIL",
+        "ACCUMULATE",
+        "SELECT",
+        "SEQUENTIAL",
+        "PARALLEL",
+    ]
 ).union(CLAUSES, STREAM_CLAUSES)
 _AGAIN = ("REPEAT", "PERSIST", "LOOP")
 _STREAM_NAMES = ("TIME", "ID", "ORDER")
@@ -81,7 +110,11 @@ def surroundings(statement: StatementWords, offset: int) -> Surroundings:
     for word in before:
         _placed(scan, word)
     return Surroundings(
-        scan.clause, scan.in_pattern, scan.clause == "DEFINE" and not scan.in_condition, scan.open_brackets, tuple(before)
+        scan.clause,
+        scan.in_pattern,
+        scan.clause == "DEFINE" and not scan.in_condition,
+        scan.open_brackets,
+        tuple(before),
     )
 
 

@@ -20,7 +20,7 @@ from foretell.lsp.code_actions import code_actions
 from foretell.lsp.completion import completions
 from foretell.lsp.diagnostics import PlacedFinding, error_diagnostics, finding_diagnostics, placed_findings
 from foretell.lsp.documents import Document
-from foretell.lsp.formatting import formatting
+from foretell.lsp.layout_edits import layout_edits
 from foretell.lsp.hover import hover
 from foretell.lsp.navigation import definition, highlights, references, rename, renamed_range
 from foretell.lsp.symbols import symbols
@@ -46,7 +46,7 @@ class ForetellLanguageServer(LanguageServer):
         self._updates: dict[str, asyncio.Task[None]] = {}
         self._checks = BackgroundChecks(seconds, statement_seconds)
         self.analysing = ThreadPoolExecutor(1)
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
 
     def open(self, uri: str, number: int, text: str) -> None:
         encoding = self.workspace.position_encoding or "utf-16"
@@ -97,8 +97,8 @@ class ForetellLanguageServer(LanguageServer):
             return
         await asyncio.sleep(_CHECK_DELAY)
         answer = await self._checks.findings(document.text)
-        if answer.get("missing") and answer["missing"] not in self._told:
-            self._told.add(answer["missing"])
+        if answer.get("missing") and answer["missing"] not in self._logged:
+            self._logged.add(answer["missing"])
             self.window_log_message(types.LogMessageParams(types.MessageType.Warning, answer["missing"]))
         self._found[document.uri] = placed_findings(document, answer.get("findings", []))
         self._publish(document)
@@ -210,7 +210,7 @@ def _register_changes(server: ForetellLanguageServer) -> None:
         document = server.document(params.text_document.uri)
         if document is None:
             return []
-        return await asyncio.get_running_loop().run_in_executor(server.analysing, formatting, document)
+        return await asyncio.get_running_loop().run_in_executor(server.analysing, layout_edits, document)
 
     options = types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix])
 

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from lsprotocol import types
 
 from foretell.lsp.documents import Document
-from foretell.lsp.mentions import Role
+from foretell.lsp.mentions import MentionRole
 from foretell.lsp.words import StatementWords
 
 _KINDS = {
@@ -15,7 +15,11 @@ _KINDS = {
     "SUBSCRIBE": types.SymbolKind.Class,
     "CORRELATE": types.SymbolKind.Module,
 }
-_INNER = {Role.STEP: types.SymbolKind.Event, Role.ATTRIBUTE: types.SymbolKind.Field, Role.COLUMN: types.SymbolKind.Property}
+_INNER = {
+    MentionRole.STEP: types.SymbolKind.Event,
+    MentionRole.ATTRIBUTE: types.SymbolKind.Field,
+    MentionRole.COLUMN: types.SymbolKind.Property,
+}
 
 
 def symbols(document: Document) -> list[types.DocumentSymbol]:

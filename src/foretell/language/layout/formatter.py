@@ -1,8 +1,8 @@
 """The formatter: a program in the usual layout, with its comments.
 
-Every clause begins a line, keywords are in capitals, and what belongs to a clause begins in the eighth column. Line ends
-within a clause stay where they are, indented by the brackets that are open. Lines that are too long break at commas, at AND
-and OR, and behind operators.
+Every clause begins a line, keywords are in capitals, and what belongs to a clause begins in the eighth column. Line
+ends within a clause stay where they are, indented by the brackets that are open. Lines that are too long break at
+commas, at AND and OR, and behind operators.
 """
 
 from __future__ import annotations

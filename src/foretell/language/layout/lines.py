@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from foretell.language.layout.source_tokens import SourceToken
-from foretell.language.layout.spacing import STREAM_CLAUSES, PlacedToken, placed_tokens
+from foretell.language.layout.placed_tokens import STREAM_CLAUSES, PlacedToken, placed_tokens
 
 #: The column that lines do not go beyond where they can break before it.
 WIDTH = 100
@@ -15,8 +16,8 @@ _MARGIN = 7
 _STEP = 4
 _STREAM_STEP = 2
 #: Clauses that begin a line in any case; the others do where the text has them so.
-_OWN_LINE = frozenset("MATCH DO DEFINE WITHIN HAVING AFTER RETURN FORECAST LOSING".split())
-_PADDED = frozenset("PER FROM MATCH DO".split())
+_OWN_LINE = frozenset(["MATCH", "DO", "DEFINE", "WITHIN", "HAVING", "AFTER", "RETURN", "FORECAST", "LOSING"])
+_PADDED = frozenset(["PER", "FROM", "MATCH", "DO"])
 #: In these an item goes on one step farther to the right than it begins.
 _LISTS = frozenset(("DEFINE", "LET"))
 #: How often breaking lines may make others too long.
@@ -141,7 +142,7 @@ class _Breaks:
 
 
 def _pairs(placed: Sequence[PlacedToken]) -> Iterator[tuple[PlacedToken, PlacedToken]]:
-    return zip(placed, placed[1:], strict=False)
+    return pairwise(placed)
 
 
 def _divided(placed: Sequence[PlacedToken], breaks: _Breaks) -> list[_Line]:

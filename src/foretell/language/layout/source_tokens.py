@@ -33,7 +33,7 @@ class SourceStatement:
 
 @dataclass
 class SourceText:
-    """The statements of a text, and the comments after the last of them; `gap` is the number of line ends before those."""
+    """The statements of a text, and the comments after the last of them; `gap` counts the line ends before those."""
 
     statements: list[SourceStatement]
     comments: list[str]
@@ -42,7 +42,7 @@ class SourceText:
 
 def source_text(text: str, tokens: Sequence[Token]) -> SourceText:
     """Divides the tokens of a valid text into statements; every statement ends with its `;`."""
-    read = _Reader(text)
+    read = _SourceReader(text)
     for part in _parts(text, tokens):
         read.add(part)
     if read.tokens and read.tokens[-1].type != "END":
@@ -56,7 +56,7 @@ def source_text(text: str, tokens: Sequence[Token]) -> SourceText:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _SourcePart:
     """A token, or a comment, which has no type."""
 
     start: int
@@ -64,14 +64,14 @@ class _Part:
     type: str
 
 
-def _parts(text: str, tokens: Sequence[Token]) -> Iterator[_Part]:
-    parts = [_Part(token.start_pos or 0, token.end_pos or 0, token.type) for token in tokens]
+def _parts(text: str, tokens: Sequence[Token]) -> Iterator[_SourcePart]:
+    parts = [_SourcePart(token.start_pos or 0, token.end_pos or 0, token.type) for token in tokens]
     comments = (found for found in QUOTED_OR_COMMENT.finditer(text) if found[1] is None)
-    parts += [_Part(found.start(), found.end(), "") for found in comments]
+    parts += [_SourcePart(found.start(), found.end(), "") for found in comments]
     return iter(sorted(parts, key=lambda part: part.start))
 
 
-class _Reader:
+class _SourceReader:
     def __init__(self, text: str) -> None:
         self._text = text
         self._end = 0
@@ -79,7 +79,7 @@ class _Reader:
         self.waiting: list[str] = []
         self.waiting_gap = 0
 
-    def add(self, part: _Part) -> None:
+    def add(self, part: _SourcePart) -> None:
         lines = self._text.count("\n", self._end, part.start)
         text = self._text[part.start : part.end]
         self._end = part.end

@@ -13,12 +13,18 @@ _OPENING = {"LPAR": "group", "LBRACE": "braces", "LSQB": "index", "LESSTHAN": "u
 _IN_STEPS = ("condition", "where", "braces", "index")
 _CLOSING = ("RPAR", "RBRACE", "RSQB", "MORETHAN")
 _QUANTIFIERS = ("PLUS", "STAR", "QMARK", "LBRACE", "LSQB")
-STREAM_CLAUSES = frozenset("TIME ID ORDER TIES LATE LOSS NULL LET".split())
-CLAUSES = frozenset("PER FOR FROM MATCH DO DEFINE WITHIN HAVING AFTER RETURN FORECAST LOSING".split())
+STREAM_CLAUSES = frozenset(["TIME", "ID", "ORDER", "TIES", "LATE", "LOSS", "NULL", "LET"])
+CLAUSES = frozenset(
+    ["PER", "FOR", "FROM", "MATCH", "DO", "DEFINE", "WITHIN", "HAVING", "AFTER", "RETURN", "FORECAST", "LOSING"]
+)
 #: After these NULL is a clause of STREAM, elsewhere the value.
-_BEFORE_NULL_CLAUSE = frozenset("NAME QUOTED NUMBER UNIT STRING RPAR SIMULTANEOUS CASE_END TRUE FALSE NULL".split())
+_BEFORE_NULL_CLAUSE = frozenset(
+    ["NAME", "QUOTED", "NUMBER", "UNIT", "STRING", "RPAR", "SIMULTANEOUS", "CASE_END", "TRUE", "FALSE", "NULL"]
+)
 #: The keywords of correlators are written in small letters, as in the paper.
-_CONSTRUCTIONS = frozenset("ACCUMULATE SELECT SEQUENTIAL DO UNLESS FAIL PUSH AGAIN PARALLEL IN".split())
+_CONSTRUCTIONS = frozenset(
+    ["ACCUMULATE", "SELECT", "SEQUENTIAL", "DO", "UNLESS", "FAIL", "PUSH", "AGAIN", "PARALLEL", "IN"]
+)
 _NO_KEYWORDS = frozenset((*_NAMES, "STRING", "NUMBER", "VARIABLE", "PARAMETER"))
 #: Nothing stands between these and the next token.
 _TOUCHING = frozenset(("DOT", "BANG", "AT", "MINUS", "LPAR", "LBRACE", "LSQB"))
@@ -29,8 +35,9 @@ class PlacedToken:
     """A token with its place in the statement.
 
     `touches`: there is no space before it. `clause` is the keyword of its clause, which it may begin itself. `brackets`
-    counts those that are open before it, `in_pattern` says whether it stands among the steps of a pattern. `role` says why a line may break before it: "definition" where a definition of
-    DEFINE begins, "item" behind another comma, "condition" at AND and OR, "operator" behind an operator of a pattern.
+    counts those that are open before it, `in_pattern` says whether it stands among the steps of a pattern. `role` says
+    why a line may break before it: "definition" where a definition of DEFINE begins, "item" behind another comma,
+    "condition" at AND and OR, "operator" behind an operator of a pattern.
     `padding` is the number of spaces that align it with the lines around.
     """
 
@@ -63,8 +70,8 @@ def placed_tokens(tokens: list[SourceToken]) -> list[PlacedToken]:
 class StatementScan:
     """Goes through the tokens of a statement once, with the brackets that are open.
 
-    `clause` is the keyword of the clause after the latest token, `last` the type of that token, and `in_condition` whether
-    a definition of DEFINE has had its AS.
+    `clause` is the keyword of the clause after the latest token, `last` the type of that token, and `in_condition`
+    whether a definition of DEFINE has had its AS.
     """
 
     def __init__(self, statement: str) -> None:

@@ -1,4 +1,4 @@
-"""Formatting: the edit that brings a text into the usual layout."""
+"""Layout edits: the change that brings a text into the usual layout."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from foretell.language.layout.line_ends import with_line_ends_of
 from foretell.lsp.documents import Document
 
 
-def formatting(document: Document) -> list[types.TextEdit]:
+def layout_edits(document: Document) -> list[types.TextEdit]:
     """One edit of all that changes, from the first character that differs to the last; none where the text has errors,
     which the editor shows already."""
     if document.is_too_large:
