@@ -9,19 +9,22 @@ each generation of rows, would keep all rows once more for each change, as long 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from foretell.arrays import Ints
+from foretell.events.ingest.raw_columns import ArrowArray
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Scalar, Type
 from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.filter.template_index import SHIFT, TemplateIndex
 from foretell.machine.matches.indexed_rows import IndexedRows
+from foretell.machine.row_store import RowStore
 from foretell.plan.template_selection import Comparison, TemplateSelection
 
 #: Maps intervals of the rows in the order of the old index to the order of the new one.
@@ -43,63 +46,99 @@ def parameter_columns(
 
 
 @dataclass
-class TemplateRows:
-    """The rows in the order in which they were added; `since` has the position of the first event that a match of each
-    row may begin with.
+class SortedRows(ABC):
+    """Rows that an index sorts: a run carries an interval of the rows in that order."""
 
-    `selection` is the index of the rows.
-    """
-
-    comparisons: tuple[Comparison, ...]
-    floats: list[bool]
-    columns: dict[str, Column]
-    ids: NDArray[np.object_]
-    since: Ints
-    selection: TemplateIndex = field(init=False)
+    store: RowStore
     _indexed: IndexedRows | None = field(default=None, init=False)
 
+    @property
+    @abstractmethod
+    def sorted_rows(self) -> Ints:
+        """The numbers of the rows in the order of the index."""
+
+    @abstractmethod
+    def _index(self) -> None:
+        """Builds the index of the rows that are there. Rows that stay keep their order."""
+
+    def _add(self, rows: Ints) -> None:  # noqa: B027 - an index that is made of columns alone needs nothing else
+        """Takes note of rows that were added."""
+
+    def _remove(self, rows: Ints) -> None:  # noqa: B027
+        """Takes note of rows that were removed."""
+
+    def _keep(self, rows: Ints) -> None:  # noqa: B027
+        """Takes note that these rows have new numbers, from 0 on, and no others are left."""
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the rows."""
+        return self.store.nbytes + self.sorted_rows.nbytes
+
+    @property
+    def indexed(self) -> IndexedRows:
+        """The rows in the order of the index."""
+        if self._indexed is None:
+            since = self.store.since
+            self._indexed = IndexedRows(self.store.ids.array, self.sorted_rows, since if since.any() else None)
+        return self._indexed
+
+    def values(self, places: Ints) -> Mapping[str, Column]:
+        """The parameters of the rows at places in the order of the index."""
+        rows = self.sorted_rows[places]
+        return {name: column.take(rows) for name, column in self.store.columns.items()}
+
+    def add(self, table: TemplateTable, strings: StringDictionary, since: int) -> Move:
+        """Adds rows that count from an event on."""
+        self._add(self.store.add(table, strings, since))
+        return self._reindex(np.arange(len(self.store)))
+
+    def remove(self, ids: ArrowArray) -> Move:
+        """Removes rows."""
+        self._remove(self.store.remove(ids))
+        numbers = np.arange(len(self.store))
+        if self.store.crowded:
+            self._keep(self.store.numbers)
+            numbers = np.where(self.store.alive, np.cumsum(self.store.alive) - 1, -1)
+            self.store = self.store.compacted()
+        return self._reindex(numbers)
+
+    def _reindex(self, numbers: Ints) -> Move:
+        """Builds the index again. `numbers` has the present number of each row, -1 of one that has none."""
+        before, self._indexed = numbers[self.sorted_rows], None
+        self._index()
+        place = np.full(len(self.store) + 1, -1, np.int64)  # a row without a number is -1, the last place
+        place[self.sorted_rows] = np.arange(len(self.sorted_rows))
+        return _move(place[before])
+
+
+@dataclass
+class TemplateRows(SortedRows):
+    """Rows that the first event of a match selects, and the index of them, `selection`."""
+
+    comparisons: tuple[Comparison, ...] = ()
+    floats: tuple[bool, ...] = ()
+    served: ClassVar[str | None] = None  # as snapshots say that these serve all rows
+    selection: TemplateIndex = field(init=False)
+
     def __post_init__(self) -> None:
-        self.selection = TemplateIndex(self.comparisons, self.columns, self.floats)
+        self._index()
 
     @classmethod
     def of(
         cls, selection: TemplateSelection, table: TemplateTable, strings: StringDictionary, since: int
     ) -> TemplateRows:
         """The rows of a table that one executor serves."""
-        rows = _read(selection.comparisons, table, strings, since)
-        return cls(selection.comparisons, list(selection.floats), *rows)
+        types = {c.parameter: table.types[c.parameter] for c in selection.comparisons}
+        store = RowStore.of(table, types, strings, since)
+        return cls(store, comparisons=selection.comparisons, floats=selection.floats)
+
+    def _index(self) -> None:
+        self.selection = TemplateIndex(self.comparisons, self.store.columns, self.floats, self.store.numbers)
 
     @property
-    def indexed(self) -> IndexedRows:
-        """The rows in the order of the index."""
-        if self._indexed is None:
-            by = self.selection.sorted_rows
-            self._indexed = IndexedRows(self.ids[by], self.since[by] if self.since.any() else None)
-        return self._indexed
-
-    def add(self, table: TemplateTable, strings: StringDictionary, since: int) -> Move:
-        """Adds rows that count from an event on."""
-        columns, ids, since_ = _read(self.comparisons, table, strings, since)
-        known = len(self.ids)
-        self.columns = {name: _joined(column, columns[name]) for name, column in self.columns.items()}
-        self.ids, self.since = np.concatenate([self.ids, ids]), np.concatenate([self.since, since_])
-        return self._reindex(np.arange(known))
-
-    def remove(self, ids: Iterable[Scalar]) -> Move:
-        """Removes rows."""
-        removed = set(ids)
-        kept = np.array([row_id not in removed for row_id in self.ids.tolist()], np.bool_)
-        self.columns = {n: Column(c.kind, c.values[kept], c.nulls[kept]) for n, c in self.columns.items()}
-        self.ids, self.since = self.ids[kept], self.since[kept]
-        return self._reindex(np.where(kept, np.cumsum(kept) - 1, -1))
-
-    def _reindex(self, numbers: Ints) -> Move:
-        """Builds the index again. `numbers` has the new number of each row that was there, -1 of a removed one."""
-        before, self._indexed = numbers[self.selection.sorted_rows], None
-        self.selection = TemplateIndex(self.comparisons, self.columns, self.floats)
-        place = np.full(len(self.ids) + 1, -1, np.int64)  # a removed row is number -1, the last place
-        place[self.selection.sorted_rows] = np.arange(len(self.selection.sorted_rows))
-        return _move(place[before])
+    def sorted_rows(self) -> Ints:
+        return self.selection.sorted_rows
 
 
 def _move(places: Ints) -> Move:
@@ -117,21 +156,6 @@ def _move(places: Ints) -> Move:
     return move
 
 
-def _read(
-    comparisons: Iterable[Comparison], table: TemplateTable, strings: StringDictionary, since: int
-) -> tuple[dict[str, Column], NDArray[np.object_], Ints]:
-    names = dict.fromkeys(c.parameter for c in comparisons)
-    columns = {n: column_of([row[n] for row in table.rows], table.types[n], strings) for n in names}
-    ids = np.empty(len(table.rows), object)
-    ids[:] = [row["id"] for row in table.rows]
-    return columns, ids, np.full(len(table.rows), since, np.int64)
-
-
-def _joined(first: Column, second: Column) -> Column:
-    values, nulls = np.concatenate([first.values, second.values]), np.concatenate([first.nulls, second.nulls])
-    return Column(first.kind, values, nulls)
-
-
 class RowsById:
     """The rows of FOR EACH tables by their ids."""
 
@@ -142,5 +166,5 @@ class RowsById:
     def row(self, table: str | None, row_id: Scalar) -> Mapping[str, Scalar]:
         name = str(table)
         if name not in self._rows:
-            self._rows[name] = {row["id"]: row for row in self._tables[name].rows}
+            self._rows[name] = dict(zip(self._tables[name].scalars("id"), self._tables[name].rows, strict=True))
         return self._rows[name][row_id]

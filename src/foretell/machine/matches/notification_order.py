@@ -29,7 +29,10 @@ def notification_order(batches: Sequence[ResultBatch]) -> NotificationIndex:
     if not any(map(len, batches)):
         nothing = np.zeros(0, np.int64)  # the common case where events come one at a time
         return NotificationIndex(batches, nothing, nothing, nothing)
-    return result_order(batches).with_rows()
+    if not any(batch.rows_part and not batch.ascends for batch in batches):
+        return result_order(batches).with_rows()
+    every = NotificationIndex.of(batches)  # rows of several matches with the same events go by their ids
+    return every.only(every.order([every.ends(), every.subscription_ranks()]))
 
 
 def result_order(batches: Sequence[ResultBatch]) -> NotificationIndex:
@@ -174,7 +177,7 @@ class NotificationIndex:
         """Numbers by size, before texts."""
         if not (self.row >= 0).any() and len({batch.id for batch in self.batches}) == 1:
             return np.zeros(len(self), np.int64)
-        rows = max((0 if batch.rows is None else len(batch.rows.ids) for batch in self.batches), default=0) + 1
+        rows = max((0 if batch.rows is None else len(batch.rows) for batch in self.batches), default=0) + 1
         used, which = distinct(self.batch * rows + self.row + 1)
         return _ranks([id_key(self.batches[k // rows].id_of(k % rows - 1)) for k in used.tolist()])[which]
 
