@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -64,7 +63,7 @@ def test_a_wrong_text_stays_as_it_is(tmp_path: Path) -> None:
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "a.ftl").write_text(UGLY)
-    os.symlink("a.ftl", tmp_path / "link.ftl")
+    (tmp_path / "link.ftl").symlink_to("a.ftl")
     assert foretell(tmp_path, "format", "link.ftl").returncode == 0
     assert (tmp_path / "link.ftl").is_symlink()
     assert (tmp_path / "a.ftl").read_text() == USUAL

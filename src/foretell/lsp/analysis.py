@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from foretell.errors import LanguageError, Place
 from foretell.events.types import Schema
@@ -14,6 +15,7 @@ from foretell.language.checked import CheckedStatement
 from foretell.language.parser import parse
 from foretell.language.stream_schemas import declared_schema
 from foretell.language.tree import place_of
+from foretell.lsp.mentions import Mention, mentions_of
 from foretell.lsp.positions import TextPositions
 from foretell.lsp.words import StatementWords, statements_of, words_of
 
@@ -34,6 +36,11 @@ class Analysis:
     program: tree.Program = field(default_factory=lambda: tree.Program(()))
     checked: Mapping[str, CheckedStatement] = field(default_factory=dict)
     streams: Mapping[str, Schema] = field(default_factory=dict)
+
+    @cached_property
+    def mentions(self) -> list[Mention]:
+        """The mentions in the statements that parse."""
+        return mentions_of(self.program.statements)
 
 
 def analyse(text: str) -> Analysis:

@@ -9,7 +9,7 @@ from lsprotocol import types
 
 from foretell.language import tree
 from foretell.lsp.analysis import Analysis
-from foretell.lsp.mentions import Mention, mentions_of
+from foretell.lsp.mentions import Mention
 from foretell.lsp.positions import TextPositions
 from foretell.lsp.words import StatementWords, Word, statements_of, word_at, words_of
 
@@ -62,18 +62,10 @@ class Document:
             return None
         return found
 
-    @cached_property
-    def _mentions(self) -> tuple[Analysis, list[Mention]]:
-        return self.analysis, mentions_of(self.analysis.program.statements)
-
     @property
     def mentions(self) -> list[Mention]:
         """The mentions in the statements that parse, with places in this version; none where that is not known yet."""
-        if not self.is_current:
-            return []
-        if self._mentions[0] is not self.analysis:
-            del self._mentions
-        return self._mentions[1]
+        return self.analysis.mentions if self.is_current else []
 
     def mention_at(self, offset: int) -> Mention | None:
         for mention in self.mentions:

@@ -10,7 +10,7 @@ from foretell.errors import ForetellError, refuse
 from foretell.language.syntax_hints.vocabulary import UNLIKELY_NAMES
 from foretell.lsp.analysis import analyse
 from foretell.lsp.documents import Document
-from foretell.lsp.mentions import Mention, MentionRole, mentions_of
+from foretell.lsp.mentions import Mention, MentionRole
 
 #: Names that belong to one statement; the others to the whole text.
 _OF_STATEMENT = (MentionRole.STEP, MentionRole.VARIABLE, MentionRole.COLUMN)
@@ -113,7 +113,7 @@ def _new_error(document: Document, same: list[Mention], name: str, written: str)
     renamed = analyse("".join([*parts, document.text[end:]]))
     if len(renamed.errors) > len(document.analysis.errors):
         return renamed.errors[0].message
-    mentioned = [m for m in mentions_of(renamed.program.statements) if m.role is same[0].role and m.name == name]
+    mentioned = [mention for mention in renamed.mentions if mention.role is same[0].role and mention.name == name]
     return "" if len(mentioned) >= len(same) else "it would be read as something else"
 
 

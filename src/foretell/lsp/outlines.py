@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from foretell.language.layout.source_tokens import SourceToken
 from foretell.language.layout.placed_tokens import CLAUSES, STREAM_CLAUSES, PlacedToken, StatementScan
+from foretell.language.layout.source_tokens import SourceToken
 from foretell.lsp.words import StatementWords, Word, WordKind
 
 _SIGNS = {

@@ -20,8 +20,8 @@ from foretell.lsp.code_actions import code_actions
 from foretell.lsp.completion import completions
 from foretell.lsp.diagnostics import PlacedFinding, error_diagnostics, finding_diagnostics, placed_findings
 from foretell.lsp.documents import Document
-from foretell.lsp.layout_edits import layout_edits
 from foretell.lsp.hover import hover
+from foretell.lsp.layout_edits import layout_edits
 from foretell.lsp.navigation import definition, highlights, references, rename, renamed_range
 from foretell.lsp.symbols import symbols
 

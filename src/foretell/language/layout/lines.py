@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from foretell.language.layout.source_tokens import SourceToken
 from foretell.language.layout.placed_tokens import STREAM_CLAUSES, PlacedToken, placed_tokens
+from foretell.language.layout.source_tokens import SourceToken
 
 #: The column that lines do not go beyond where they can break before it.
 WIDTH = 100
