@@ -14,7 +14,6 @@ from foretell.arrays import Ints
 from foretell.events.types import Scalar
 from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
-from foretell.filter.template_index import TemplateIndex
 from foretell.machine.exec.arrival_executor import ArrivalExecutor
 from foretell.machine.exec.limits import RunLedger
 from foretell.machine.exec.nfa_executor import NfaExecutor
@@ -32,8 +31,8 @@ from foretell.machine.observe.arrival_tracker import ArrivalTracker
 from foretell.machine.observe.forecast_emitter import ForecastEmitter, ObservedStatement
 from foretell.machine.observe.observer import Observer, Probe, observer_state, restore_observer
 from foretell.machine.result_stage import ResultStages
+from foretell.machine.selected_rows import SelectedRows
 from foretell.machine.subscription_runtime import SubscriptionRuntime
-from foretell.machine.template_rows import Move, TemplateRows
 from foretell.plan.expressions import IndexKey, Lagged
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.match_plan import NfaGroupPlan
@@ -52,7 +51,7 @@ class NfaGroup:
     stream: MergedStream
     strings: StringDictionary
     parameters: Mapping[str, Column] = field(default_factory=dict)
-    rows: TemplateRows | None = None
+    rows: SelectedRows | None = None
     observer: Observer | None = None
 
     def __post_init__(self) -> None:
@@ -79,7 +78,7 @@ class NfaGroup:
             self.excluded = Exclusions(self.members[number].after_match)
         if plan.arrivals is not None:
             self.executor = ArrivalExecutor(
-                plan.arrivals, self.strings, self.parameters, self._selection, ledger=self.stream.ledger
+                plan.arrivals, self.strings, self.parameters, self.rows, ledger=self.stream.ledger
             )
             if plan.observation is ObservationMode.ARRIVAL_TRACKER:
                 self.tracker = ArrivalTracker(plan.arrivals, self.strings)
@@ -96,10 +95,6 @@ class NfaGroup:
         del self.members[number]
         self.is_current = False
 
-    @property
-    def _selection(self) -> TemplateIndex | None:
-        return None if self.rows is None else self.rows.selection
-
     def adopt_plan(self) -> None:
         """Gives the executor the NFA as it is planned now. The runtime waits for the next batch before it does so:
         other subscriptions may join and leave before."""
@@ -111,7 +106,7 @@ class NfaGroup:
         if isinstance(self.executor, NfaExecutor):
             self.executor.adopt(nfa)
             return
-        executor = partial(NfaExecutor, nfa, self.strings, self.parameters, self._selection)
+        executor = partial(NfaExecutor, nfa, self.strings, self.parameters, self.rows)
         probe = None
         if self.plan.observation is not None:
             (member,) = self.members.values()
@@ -123,12 +118,6 @@ class NfaGroup:
                 probe = None
         self.executor = executor(ledger=self.stream.ledger, probe=probe)
 
-    def move_rows(self, move: Move) -> None:
-        """Continues with the rows of the template as they are now."""
-        assert self.rows is not None
-        if self.executor is not None:
-            self.executor.move_rows(self.rows.selection, move)
-
     @property
     def lagged(self) -> set[Lagged]:
         """The columns of earlier events that the executor needs."""
@@ -137,6 +126,8 @@ class NfaGroup:
     def process(self, segment: EventSegment, now: int | float, order: EventOrder, *, ends: bool) -> list[ResultBatch]:
         """The results of a batch, of those subscriptions that have any; `ends` where no more events come."""
         assert self.executor is not None
+        if self.rows is not None:
+            self.rows.refresh()
         for member in self.members.values():
             if member.longest is not None:
                 self._nfa_executor.undecided = member.longest.undecided_lanes(len(self.stream.lanes))
@@ -270,7 +261,7 @@ class NfaGroup:
             "moves": list(self.plan.moves),
             "members": {str(number): member.state() for number, member in self.members.items()},
             "stage": None if self.executor is None else self.executor.state(),
-            "rows": None if self.rows is None else self.rows.store.since[self.rows.store.numbers],
+            "rows": None if self.rows is None else self.rows.state(),
             "watcher": observer_state(self.observer),
             "standing": None if self.tracker is None else self.tracker.state(),
             "past": None if self.excluded is None else self.excluded.past,

@@ -25,7 +25,7 @@ from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.match_values import evaluate_matches
 from foretell.machine.matches.post_filter import post_filter
 from foretell.machine.matches.results import ResultBatch, joined_results
-from foretell.machine.template_rows import TemplateRows
+from foretell.machine.selected_rows import SelectedRows
 from foretell.plan.lower.program import SubscriptionPlan
 from foretell.storage.recorded_values import instant, whole
 
@@ -43,7 +43,7 @@ class SubscriptionRuntime:
     stream: MergedStream
     id: Scalar = None
     parameters: Mapping[str, Column] = field(default_factory=dict)
-    rows: TemplateRows | None = None
+    rows: SelectedRows | None = None
     since: int = 0
 
     def __post_init__(self) -> None:
@@ -85,7 +85,9 @@ class SubscriptionRuntime:
             found = found.filter(longest_by_start(found))
         results = self._results(post_filter(found), order)
         if self.rows is not None:
-            return replace(results, intervals=_row_intervals(results), rows=self.rows.indexed)
+            assert results.matches is not None
+            intervals, rows = self.rows.of_matches(results.matches.first, self.stream.buffer)
+            return replace(results, intervals=intervals, rows=rows)
         return self._selected(results, now, order, live) if self.selection.selects else results
 
     def leading_from(self, now: int | float) -> int:
@@ -260,12 +262,6 @@ class SubscriptionRuntime:
     def restored(self, recorded: Mapping[str, Any], layout: ResultLayout, *, refers: bool = True) -> ResultBatch:
         """Results of this subscription from a snapshot, which may refer to events."""
         return restore_results(recorded, self.no_results, layout, refers=refers)
-
-
-def _row_intervals(results: ResultBatch) -> Ints:
-    """The rows of a template that each match is of, as intervals."""
-    assert results.matches is not None
-    return results.matches.intervals
 
 
 def _compacted(parts: list[ResultBatch], buffer: EventBuffer) -> list[ResultBatch]:

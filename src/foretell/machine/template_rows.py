@@ -1,32 +1,15 @@
-"""The rows of a template that one executor serves, while rows are added and removed.
-
-A run carries the rows that its first event selected, as an interval of the rows in index order (filter.template_index).
-When rows are added or removed the index is built again, and every interval is moved to the span from the first to the
-last of its rows that are left. Rows that were added since may lie in that span, so each row has the position of the
-first event that counts for it, and matches that began earlier are not reported to it. (The alternative, an index for
-each generation of rows, would keep all rows once more for each change, as long as a run is left that began before it.)
-"""
+"""Rows of FOR EACH tables that run one by one: their parameters, and rows by their ids."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from foretell.arrays import Ints
-from foretell.events.ingest.raw_columns import ArrowArray
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Scalar, Type
 from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
-from foretell.filter.template_index import SHIFT, TemplateIndex
-from foretell.machine.matches.indexed_rows import IndexedRows
-from foretell.machine.row_store import RowStore
-from foretell.plan.template_selection import Comparison, TemplateSelection
-
-#: Maps intervals of the rows in the order of the old index to the order of the new one.
-Move = Callable[[Ints], Ints]
 
 
 def column_of(values: Sequence[Scalar], kind: Type, strings: StringDictionary) -> Column:
@@ -41,78 +24,6 @@ def parameter_columns(
 ) -> dict[str, Column]:
     """One row as columns."""
     return {name: column_of([row[name]], kind, strings) for name, kind in types.items()}
-
-
-@dataclass
-class TemplateRows:
-    """The rows that one executor serves, and the index of them, `selection`."""
-
-    comparisons: tuple[Comparison, ...]
-    floats: list[bool]
-    store: RowStore
-    selection: TemplateIndex = field(init=False)
-    _indexed: IndexedRows | None = field(default=None, init=False)
-
-    def __post_init__(self) -> None:
-        self.selection = self._index()
-
-    @classmethod
-    def of(
-        cls, selection: TemplateSelection, table: TemplateTable, strings: StringDictionary, since: int
-    ) -> TemplateRows:
-        """The rows of a table that one executor serves."""
-        types = {c.parameter: table.types[c.parameter] for c in selection.comparisons}
-        return cls(selection.comparisons, list(selection.floats), RowStore.of(table, types, strings, since))
-
-    def _index(self) -> TemplateIndex:
-        return TemplateIndex(self.comparisons, self.store.columns, self.floats, self.store.numbers)
-
-    @property
-    def indexed(self) -> IndexedRows:
-        """The rows in the order of the index."""
-        if self._indexed is None:
-            since = self.store.since
-            self._indexed = IndexedRows(
-                self.store.ids.array, self.selection.sorted_rows, since if since.any() else None
-            )
-        return self._indexed
-
-    def add(self, table: TemplateTable, strings: StringDictionary, since: int) -> Move:
-        """Adds rows that count from an event on."""
-        self.store.add(table, strings, since)
-        return self._reindex(np.arange(len(self.store)))
-
-    def remove(self, ids: ArrowArray) -> Move:
-        """Removes rows."""
-        self.store.remove(ids)
-        numbers = np.arange(len(self.store))
-        if self.store.crowded:
-            numbers = np.where(self.store.alive, np.cumsum(self.store.alive) - 1, -1)
-            self.store = self.store.compacted()
-        return self._reindex(numbers)
-
-    def _reindex(self, numbers: Ints) -> Move:
-        """Builds the index again. `numbers` has the present number of each row, -1 of one that has none."""
-        before, self._indexed = numbers[self.selection.sorted_rows], None
-        self.selection = self._index()
-        place = np.full(len(self.store) + 1, -1, np.int64)  # a row without a number is -1, the last place
-        place[self.selection.sorted_rows] = np.arange(len(self.selection.sorted_rows))
-        return _move(place[before])
-
-
-def _move(places: Ints) -> Move:
-    """The move to `places`: where each row of the old order lies now, -1 for a removed one. Others keep their order."""
-    last = np.iinfo(np.int64).max
-    first_from = np.minimum.accumulate(np.append(np.where(places < 0, last, places), last)[::-1])[::-1]
-    last_until = np.maximum.accumulate(np.insert(places, 0, -1))
-
-    def move(intervals: Ints) -> Ints:
-        low = intervals >> SHIFT
-        high = low + (intervals & ((1 << SHIFT) - 1))
-        first, count = first_from[low], last_until[high] + 1 - first_from[low]
-        return np.where(count > 0, (first << SHIFT) + count, 0)
-
-    return move
 
 
 class RowsById:

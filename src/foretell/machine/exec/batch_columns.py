@@ -15,8 +15,8 @@ from foretell.filter.column import Column, no_nulls
 from foretell.filter.parameters import with_parameters
 from foretell.filter.predicates import EventColumns, Predicates
 from foretell.filter.string_dictionary import Heap, StringDictionary
-from foretell.filter.template_index import TemplateIndex
 from foretell.jit import read_only
+from foretell.machine.exec.row_selection import RowSelection
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.lane_index import LaneIndex
 from foretell.machine.input.occurrence_counters import OccurrenceCounters
@@ -52,7 +52,7 @@ class BatchColumns:
 
     strings: StringDictionary
     parameters: Mapping[str, Column] = field(default_factory=dict)
-    selection: TemplateIndex | None = None
+    selection: RowSelection | None = None
     occurrences: OccurrenceCounters = field(default_factory=OccurrenceCounters)
     value_lists: dict[Type, LaneIndex] = field(default_factory=dict)
 
@@ -79,7 +79,7 @@ class BatchColumns:
         arrays = self._kept.value if count <= len(self._kept.value.rows) else self._new_arrays(count)
         flags = self._occurrence_flags(self._nfa.counted, events, segment.lane) if self._nfa.counted else {}
         if self.selection is not None:
-            arrays.rows[:count] = self.selection.rows(events, self.strings)
+            arrays.rows[:count] = self.selection.starts(events)
             flags[RowSelected()] = arrays.rows[:count] != 0
         self._predicates.write(arrays.predicates.view(np.bool_), events, self.strings, flags)
         for number, expression in enumerate(self._nfa.columns):
