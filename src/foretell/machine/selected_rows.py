@@ -30,6 +30,9 @@ from foretell.storage.recorded_values import indices
 #: A generation has at least so many times the rows of the next.
 _GROWTH = 4
 
+#: So many rows of matches are listed one by one, or as many as there are.
+MOST_LISTED = 65_536
+
 _COUNT = (1 << SHIFT) - 1
 
 
@@ -115,7 +118,7 @@ class SelectedRows:
         found = [generation.rows(events, self.strings) for generation in self._generations]
         if len(found) == 1 and self._unmarked:
             return found[0][which], self._in_order
-        if sum(int((own & _COUNT).sum()) for own in found) > len(self.store):
+        if sum(int((own & _COUNT).sum()) for own in found) > max(MOST_LISTED, len(self.store)):
             # Listing them would take more than making one generation of all.
             self._merge(0)
             return self._generations[0].rows(events, self.strings)[which], self._in_order
