@@ -14,6 +14,8 @@ import pytest
 
 import foretell as ft
 from foretell.engine import Engine
+from foretell.events.ingest.typed_table import arrow_schema
+from foretell.events.types import Type
 from foretell.machine import selected_rows
 from tests.engine_pair import comparable_rows
 
@@ -29,7 +31,7 @@ TEMPLATES = (
     "MATCH a ; !b ; c DEFINE a AS n = :id, b AS k = 'c', c AS k = 'a' WITHIN 12",
 )
 
-TYPES = pa.schema([("id", pa.int64()), ("k", pa.string()), ("n", pa.int64()), ("x", pa.float64())])
+TYPES = arrow_schema({"id": Type.INT, "k": Type.STRING, "n": Type.INT, "x": Type.FLOAT})
 
 Rows = list[dict[str, Any]]
 
