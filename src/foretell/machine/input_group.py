@@ -27,7 +27,7 @@ from foretell.machine.nfa_group import NfaGroup
 from foretell.machine.observe.forecast_emitter import ForecastEmitter, ObservedStatement
 from foretell.machine.observe.observer import NO_OBSERVERS, Observer, ObserverFactory, observer_state, restore_observer
 from foretell.machine.result_stage import ResultStages
-from foretell.machine.selected_rows import SelectedRows
+from foretell.machine.served_rows import ServedRows, restored_rows, served_rows
 from foretell.machine.shared_rows import RowSharing, equal_rows
 from foretell.machine.template_rows import RowsById, parameter_columns
 from foretell.plan.match_plan import AbsencePlan, InputGroupPlan, NfaGroupPlan, StatementPlan
@@ -290,9 +290,8 @@ class InputGroup:
         if statement.runs_by_row:
             assert table is not None
             self._start_rows(statement, table)
-        elif table is not None and isinstance(group, NfaGroupPlan) and group.selection is not None:
-            rows = SelectedRows.of(group.selection, table, self.strings, self.stream.positions)
-            self._start(statement, None, rows)
+        elif table is not None and isinstance(group, NfaGroupPlan):
+            self._start(statement, None, served_rows(group, table, self.strings, self.stream.positions))
         else:
             self._start(statement)
 
@@ -305,7 +304,7 @@ class InputGroup:
                 self._sharing.enter(executor, ids)
 
     def _start(
-        self, statement: StatementPlan, row: Mapping[str, Scalar] | None = None, rows: SelectedRows | None = None
+        self, statement: StatementPlan, row: Mapping[str, Scalar] | None = None, rows: ServedRows | None = None
     ) -> AbsenceExecutor | NfaGroup:
         """The executor of a statement, or of one row of a template."""
         plan = self.plan.group_of(statement.name)
@@ -359,7 +358,7 @@ class InputGroup:
         elif statement.stage_has_rows:
             self.stages[name].add_rows(table)
         else:
-            self._rows(name).add(table, self.stream.positions)
+            self._rows(name).add(table, self.strings, self.stream.positions)
 
     def remove_rows(self, name: str, ids: ArrowArray) -> None:
         self.stages.remove_rows(name, ids)
@@ -372,7 +371,7 @@ class InputGroup:
         elif not statement.stage_has_rows:
             self._rows(name).remove(ids)
 
-    def _rows(self, name: str) -> SelectedRows:
+    def _rows(self, name: str) -> ServedRows:
         """The rows of a template that one executor serves."""
         group = self._executors[name][None]
         assert isinstance(group, NfaGroup)
@@ -441,9 +440,8 @@ class InputGroup:
             elif statement.table is not None and not statement.stage_has_rows:
                 plan = self.plan.group_of(name)
                 assert isinstance(plan, NfaGroupPlan)
-                assert plan.selection is not None
-                served = SelectedRows.of(plan.selection, tables[statement.table], self.strings, 0)
-                group = self._start(statement, None, served.restored(state["rows"], bounds.positions))
+                restored = restored_rows(plan, tables[statement.table], self.strings, state, bounds.positions)
+                group = self._start(statement, None, restored)
             else:
                 group = self._start(statement)
         assert isinstance(group, NfaGroup)

@@ -12,6 +12,7 @@ Each row has the position of the first event that counts for it, and matches tha
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,7 +26,6 @@ from foretell.machine.input.event_buffer import EventBuffer
 from foretell.machine.matches.indexed_rows import IndexedRows
 from foretell.machine.row_store import RowStore
 from foretell.plan.template_selection import TemplateSelection
-from foretell.storage.recorded_values import indices
 
 #: A generation has at least so many times the rows of the next.
 _GROWTH = 4
@@ -43,6 +43,7 @@ class SelectedRows:
     selection: TemplateSelection
     store: RowStore
     strings: StringDictionary
+    served: ClassVar[str | None] = None  # as snapshots say that these serve all rows
     _generations: list[TemplateIndex] = field(default_factory=list)
     _indexed_until: int = 0
     _unmarked: bool = True  # whether no row of a generation is removed
@@ -63,9 +64,9 @@ class SelectedRows:
 
     # ── rows that come and go ──
 
-    def add(self, table: TemplateTable, since: int) -> None:
+    def add(self, table: TemplateTable, strings: StringDictionary, since: int) -> None:
         """Adds rows that count from an event on."""
-        self.store.add(table, self.strings, since)
+        self.store.add(table, strings, since)
 
     def remove(self, ids: ArrowArray) -> None:
         """Removes the rows with these ids."""
@@ -148,14 +149,3 @@ class SelectedRows:
         of, rows = of[keep], rows[keep]
         counts = np.bincount(of, minlength=len(began))
         return ((np.cumsum(counts) - counts) << SHIFT) + counts, rows[np.argsort(of, kind="stable")]
-
-    # ── snapshots ──
-
-    def state(self) -> Ints:
-        """From which event on each row counts, of those that are there."""
-        return self.store.since[self.store.numbers]
-
-    def restored(self, recorded: object, positions: int) -> SelectedRows:
-        """The rows with the events of a snapshot from which on they count. The positions of events reach so far."""
-        self.store.set_since(indices(recorded, positions + 1, "the template rows", self.store.since.shape))
-        return self

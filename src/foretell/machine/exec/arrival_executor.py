@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -99,11 +99,6 @@ class ArrivalExecutor:
     def referenced(self) -> Ints:
         """The positions of all arrivals."""
         return self.ring.positions
-
-    def move_rows(self, selection: RowSelection, move: Callable[[Ints], Ints]) -> None:
-        """Go on with other rows of the template: `move` says where those of an interval are now."""
-        self._columns.selection = selection
-        self.ring.move_rows(move)
 
     # ── a batch ──
 
