@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from foretell.cli import check_command, model_commands
+from foretell.cli import capacity_command, check_command, model_commands
 from foretell.cli.application import ENGINES, OUTPUT, Quiet, Strict, app, one_of
 from foretell.cli.help_format import GroupedCommand
 from foretell.cli.input_options import InputArguments, pairs, takes_inputs
 
 #: The application has the commands of all modules once this one is imported.
-__all__ = ["app", "check_command", "model_commands"]
+__all__ = ["app", "capacity_command", "check_command", "model_commands"]
 
 _STREAM = "Streaming"
 

@@ -1,0 +1,80 @@
+"""Confidence intervals by batch means: a long run is cut into batches whose means are nearly independent.
+
+When there are twice as many batches as are needed, pairs of them become one: so batches grow with the run, as long as
+the precision is not reached. The first batches are not counted, since the net begins with its first marking.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy.special import stdtrit
+
+from foretell.arrays import Floats
+from foretell.capacity.measures import Growth, Measured
+from foretell.capacity.net.petri_net import PetriNet
+from foretell.capacity.simulation.run_state import BatchSums
+
+#: The batches of a finished round, and those at the beginning that are not counted.
+BATCHES, WARM_UP = 64, 8
+
+#: Correlation of a batch with the next one from which on batches are too short.
+_MOST_CORRELATION = 0.3
+
+#: Tokens of a place that may be the sign of a queue without a steady state, and the least share by which they then grow
+#: between quarters of the run. Growth is even: it neither ends nor was a single burst.
+_MANY, _GROWN, _EVENLY = 5_000.0, 0.15, 0.4
+
+
+def paired(batches: Sequence[BatchSums]) -> list[BatchSums]:
+    """Each two batches as one."""
+    return [first.plus(second) for first, second in zip(batches[::2], batches[1::2])]
+
+
+def ratio(
+    batches: Sequence[BatchSums],
+    total: Callable[[BatchSums], float],
+    by: Callable[[BatchSums], float],
+    confidence: float,
+) -> Measured | None:
+    """The ratio of two sums with its interval; None where the second is zero."""
+    totals, bys = np.array([total(b) for b in batches]), np.array([by(b) for b in batches])
+    if not bys.sum():
+        return None
+    mean = float(totals.sum() / bys.sum())
+    if len(batches) < 2:
+        return Measured(mean, math.inf)
+    residuals = totals - mean * bys
+    error = math.sqrt(float(residuals @ residuals) / (len(batches) - 1) / len(batches)) / float(bys.mean())
+    return Measured(mean, error * float(stdtrit(len(batches) - 1, 0.5 + confidence / 2)))
+
+
+def correlated(
+    batches: Sequence[BatchSums], total: Callable[[BatchSums], float], by: Callable[[BatchSums], float]
+) -> bool:
+    """Whether batches follow those before them, so that the interval would be too narrow."""
+    values = np.array([total(b) / max(by(b), 1e-300) for b in batches])
+    centred = values - values.mean()
+    variance = float(centred @ centred)
+    return variance > 0 and float(centred[1:] @ centred[:-1]) / variance > _MOST_CORRELATION
+
+
+def growth_of(net: PetriNet, batches: Sequence[BatchSums]) -> Growth | None:
+    """The place that grows most, if one grows without an end in sight."""
+    grown = [Growth(name, rate) for i, name in enumerate(net.places) if (rate := _growth(batches, i)) > 0]
+    return max(grown, key=lambda growth: growth.rate, default=None)
+
+
+def _growth(batches: Sequence[BatchSums], place: int) -> float:
+    """Tokens a second by which a place grows evenly; 0 where it does not."""
+    if len(batches) < 8:
+        return 0.0
+    means: Floats = np.array([batch.area[place] / batch.seconds for batch in batches if batch.seconds])
+    quarters = [float(part.mean()) for part in np.array_split(means, 4)[1:]]
+    second, third, fourth = quarters
+    steps = third - second, fourth - third
+    if fourth < _MANY or min(steps) < _GROWN * fourth or min(steps) < _EVENLY * max(steps):
+        return 0.0
+    return steps[1] / (sum(batch.seconds for batch in batches) / 4)
