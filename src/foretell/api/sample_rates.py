@@ -53,14 +53,14 @@ def measured_rate(sample: StatementSample) -> MeasuredRate:
     coverage = min(1.0, large.notified / large.pushed)
     rate = small.events / small.seconds
     text = (
-        f"{sample.statements.name}: {rate:,.0f} events/s in pushes of {small.events:.3g}, {1 / each:,.0f} in large ones; "
+        f"{sample.statements.name}: {rate:,.0f} events/s in pushes of {small.events:.3g}, {1 / each:,.0f} in larger; "
         f"{overhead * 1e6:,.0f} µs for a push, {coverage:.2%} of the events with a notification"
     )
     return MeasuredRate(rate=rate, coverage=coverage, overhead=overhead, batch_rate=1 / each, text=text)
 
 
 def _pushed(program: Subscriptions, batches: Mapping[str, EventBatch], size: int) -> PushTimes:
-    """Pushes the sample in batches of this size; again from the start, in an engine of its own, until there are enough."""
+    """Pushes the sample in batches of this size; again from the start, in a new engine, until there are enough."""
     events, seconds, notified, pushed = list[int](), list[float](), 0, 0
     for _ in range(3):
         engine = Engine(program)

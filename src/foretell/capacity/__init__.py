@@ -1,1 +1,1 @@
-"""The performance model of a deployment: stochastic Petri nets, their simulation, and the nets of A-MEDIAS, section 7.1."""
+"""The performance model of a deployment (A-MEDIAS, section 7.1): stochastic Petri nets and their simulation."""

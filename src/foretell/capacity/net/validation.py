@@ -62,15 +62,25 @@ def _transition_mistakes(net: PetriNet, name: str, each: NetTransition) -> Itera
     if each.is_immediate and not each.inputs and not each.inhibitors and not _bounded(net, each):
         hint = "give it an input, or a rate"
         yield NetMistake(keys, "the immediate transition has no input: it would fire for ever at once", hint)
-    if each.is_immediate and each.inputs and all(each.outputs.get(p, 0) >= n for p, n in each.inputs.items()):
-        if not each.inhibitors and not _bounded(net, each):
-            hint = "give it a rate or a delay, or let it take tokens"
-            yield NetMistake(keys, "the immediate transition gives back all it takes: it would fire for ever", hint)
+    if _takes_nothing(each) and not each.inhibitors and not _bounded(net, each) and not _has_rivals(net, name, each):
+        hint = "give it a rate or a delay, or let it take tokens"
+        yield NetMistake(keys, "the immediate transition gives back all it takes: it would fire for ever", hint)
     for place, count in each.outputs.items():
         capacity = net.places[place].capacity if place in net.places else None
         if capacity is not None and count - each.inputs.get(place, 0) > capacity:
             message = f"'{place}' has a capacity of {capacity:,}: the transition can never put {count:,} tokens there"
             yield NetMistake((*keys, "to"), message, f"give '{place}' a capacity of {count:,} or more")
+
+
+def _takes_nothing(each: NetTransition) -> bool:
+    """Whether an immediate transition gives back all that it takes."""
+    return each.is_immediate and bool(each.inputs) and all(each.outputs.get(p, 0) >= n for p, n in each.inputs.items())
+
+
+def _has_rivals(net: PetriNet, name: str, each: NetTransition) -> bool:
+    """Whether another immediate transition may take its tokens."""
+    others = [other for key, other in net.transitions.items() if key != name and other.is_immediate]
+    return any({*each.inputs} & {*other.inputs} for other in others)
 
 
 def _bounded(net: PetriNet, each: NetTransition) -> bool:

@@ -1,7 +1,7 @@
 """The passive observer with data loss at overload (Fig. 7.2(b)).
 
-The paper's `tim1` and `tim2` control the loss, but the text does not say how. Here an event that is not observed in time,
-because the connection is full or the observer slow, is lost: the service does not block, it forgets.
+The paper's `tim1` and `tim2` control the loss, but the text does not say how. Here an event that is not observed in
+time, because the connection is full or the observer slow, is lost: the service does not block, it forgets.
 """
 
 from __future__ import annotations

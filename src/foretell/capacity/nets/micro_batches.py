@@ -1,8 +1,8 @@
 """Micro-batches in place of the filter: as on Spark, and in a process that pushes all events that wait at once.
 
-A micro-batch takes all events that have come, plans for a fixed time, and deals the events to its shards. Each shard is a
-task that holds a core until its events are done. When all tasks have ended, all notifications appear, and the next
-micro-batch may begin.
+A micro-batch takes all events that have come, plans for a fixed time, and deals the events to its shards. Each shard
+is a task that holds a core until its events are done. When all tasks have ended, all notifications appear, and the
+next micro-batch may begin.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The connection from provider to service, where its bandwidth is given (experiment D, Fig. 7.7).
 
-The paper's `n1` says how many messages are on their way at most. Its text adds that delays can be modelled by transitions
-with a frequency that depends on the bandwidth: an event is transmitted together with its noise.
+The paper's `n1` says how many messages are on their way at most. Its text adds that delays can be modelled by
+transitions with a frequency that depends on the bandwidth: an event is transmitted together with its noise.
 """
 
 from __future__ import annotations
