@@ -268,7 +268,7 @@ def bench_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="growth, forecast, recover, calibration: a short run, to check that it works."),
+        typer.Option("--quick", help="growth, forecast, recover, calibration, capacity: a short run."),
     ] = False,
     output: Annotated[
         Path | None,

@@ -10,6 +10,7 @@ import numpy as np
 
 from foretell.capacity.measures import Growth, Measured, NetMeasures
 from foretell.capacity.net.petri_net import Ending, FixedTime, PetriNet
+from foretell.capacity.net.token_bound import token_bound
 from foretell.capacity.simulation import kernel
 from foretell.capacity.simulation.batch_means import BATCHES, WARM_UP, correlated, growth_of, paired, ratio
 from foretell.capacity.simulation.run_state import Allowance, BatchSums, SimulationRun
@@ -21,6 +22,9 @@ _PILOT, _FIRST_BATCH = 20_000, 2_000
 
 #: Ticks of the slowest deterministic transition in the first batch.
 _INTERVALS = 5
+
+#: A place that grows may yet fill up, and others then lose events or wait: up to so many tokens it is waited for.
+_FILLED = 1_000_000
 
 #: The quantiles of latency that are reported.
 QUANTILES = (0.5, 0.95, 0.99)
@@ -48,7 +52,7 @@ def simulated(net: PetriNet, settings: SimulationSettings) -> NetMeasures:
         batches.append(run.advance(run.now + length, allowance))
         if len(batches) == BATCHES:
             found = _measures(net, batches, settings)
-            if found.growth or found.precise:
+            if found.precise or (found.growth and token_bound(net, found.growth.place) > _FILLED):
                 break
             batches, length = paired(batches), 2 * length
     counted = [batch for batch in batches if batch.seconds > 0]
