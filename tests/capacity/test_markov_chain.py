@@ -90,13 +90,16 @@ def test_random_nets(net: PetriNet) -> None:
     try:
         exact = solved(net)
     except InputError as error:
-        assert error.code in ("deadlock", "endless", "no-steady-state")
-        return
+        if error.code in ("deadlock", "endless", "no-steady-state"):
+            return
+        raise
     found = simulated(net, SimulationSettings(precision=0.02, firings=3_000_000, seconds=20, seed=9))
     for name, mean in exact.tokens.items():
         assert abs(found.tokens[name].mean - mean.mean) <= 2.5 * found.tokens[name].half + 0.03
     for name, rate in exact.throughput.items():
-        assert abs(found.throughput[name].mean - rate.mean) <= 2.5 * found.throughput[name].half + 0.03 * (1 + rate.mean)
+        assert abs(found.throughput[name].mean - rate.mean) <= 2.5 * found.throughput[name].half + 0.03 * (
+            1 + rate.mean
+        )
     for name, busy in exact.busy.items():
         if not net.transitions[name].is_immediate:
             assert abs(found.busy[name].mean - busy.mean) <= 2.5 * found.busy[name].half + 0.03

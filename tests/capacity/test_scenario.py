@@ -197,7 +197,7 @@ def test_statements_are_measured_once_and_give_rate_coverage_and_overhead(tmp_pa
     text = SMALL.replace("rate = 50", rate) + '[vary]\nkey = "provider.rate"\nvalues = [10, 20]\n'
     found = read_scenario(written(tmp_path, text), meter)
     assert samples == [StatementSample(tmp_path / "w.ftl", {"logins": str(tmp_path / "l.csv")}, {}, None)]
-    assert [p.settings.filter for p in found.points if p.settings][0].coverage == 0.25
+    assert [p.settings.filter.coverage for p in found.points if p.settings] == [0.25, 0.25]
     assert [p.settings.filter.rate for p in found.points if p.settings] == [2_000.0, 2_000.0]
     assert found.notes == ("measured",)
     batches = read_scenario(written(tmp_path, text + "[batches]\ncores = 1\n"), meter).points[0].settings
@@ -244,7 +244,12 @@ def test_deadlocks_and_overload_are_said_with_their_point(tmp_path: Path) -> Non
 
 def test_a_full_connection_holds_providers_up() -> None:
     report = ft.capacity(
-        {"provider": {"rate": 60, "capacity": 3}, "network": {"capacity": 2}, "filter": {"rate": 50}, "run": {"seconds": 5}}
+        {
+            "provider": {"rate": 60, "capacity": 3},
+            "network": {"capacity": 2},
+            "filter": {"rate": 50},
+            "run": {"seconds": 5},
+        }
     )
     assert [finding.code for finding in report.points[0].findings if finding.code == "blocked"] == ["blocked"]
 

@@ -21,7 +21,7 @@ from foretell.capacity.nets.settings import (
     MicroBatchSettings,
     NetworkSettings,
     NotifierSettings,
-    Observation,
+    ObserverMethod,
     ObserverSettings,
     ProviderSettings,
     ServiceSettings,
@@ -55,9 +55,7 @@ def measured(given: ServiceSettings, run: SimulationSettings = QUICK) -> NetMeas
 
 
 def with_rates(given: ServiceSettings, provider: float, filtering: float) -> ServiceSettings:
-    return replace(
-        given, provider=replace(given.provider, rate=provider), filter=replace(given.filter, rate=filtering)
-    )
+    return replace(given, provider=replace(given.provider, rate=provider), filter=replace(given.filter, rate=filtering))
 
 
 def latency(found: NetMeasures) -> float:
@@ -69,9 +67,7 @@ def latency(found: NetMeasures) -> float:
 @given(st.floats(0.1, 0.75), st.floats(0.1, 1.0), st.booleans())
 def test_the_simulation_and_equation_7_1(load: float, coverage: float, fixed: bool) -> None:
     """The equation as repaired is exact up to the notifier, whose arrivals are only nearly random."""
-    given = replace(
-        with_rates(PLAIN, load * 4_000, 4_000), filter=FilterSettings(4_000, coverage, 20_000, fixed=fixed)
-    )
+    given = replace(with_rates(PLAIN, load * 4_000, 4_000), filter=FilterSettings(4_000, coverage, 20_000, fixed=fixed))
     equation, found = equation_7_1(given), measured(given)
     assert equation is not None
     if found.utilisation("filter") < 0.9:
@@ -122,7 +118,7 @@ def test_experiment_c_regular_providers_are_quicker_and_losses_keep_the_service_
     regular = replace(busy, provider=ProviderSettings(2_700, Arrivals.REGULAR))
     assert latency(measured(regular)) < 0.97 * latency(measured(busy))
     overload = replace(with_rates(PLAIN, 8_000, 4_000), network=NetworkSettings(10, 1_100))
-    lossy = measured(replace(overload, observer=ObserverSettings(Observation.LOSSY, 20_000, patience=0.001)))
+    lossy = measured(replace(overload, observer=ObserverSettings(ObserverMethod.LOSSY, 20_000, patience=0.001)))
     assert measured(replace(overload, network=NetworkSettings())).growth is not None
     assert lossy.growth is None
     assert lossy.lost == pytest.approx(1 - 3_333 / 8_000, abs=0.03)
@@ -131,8 +127,8 @@ def test_experiment_c_regular_providers_are_quicker_and_losses_keep_the_service_
 def test_experiment_c_active_observers_are_slower_and_cross() -> None:
     """Triggered by events is quicker than a schedule at low rates, and slower near the rate of its queries."""
     passive = with_rates(PLAIN, 1_000, 10_000)
-    triggered = replace(passive, observer=ObserverSettings(Observation.TRIGGERED, 20_000, query=2_640))
-    scheduled = replace(passive, observer=ObserverSettings(Observation.SCHEDULED, 20_000, interval=0.01))
+    triggered = replace(passive, observer=ObserverSettings(ObserverMethod.TRIGGERED, 20_000, query=2_640))
+    scheduled = replace(passive, observer=ObserverSettings(ObserverMethod.SCHEDULED, 20_000, interval=0.01))
     low = [latency(measured(each)) for each in (passive, triggered, scheduled)]
     assert low == sorted(low)
     high = [latency(measured(with_rates(each, 2_580, 10_000))) for each in (passive, scheduled, triggered)]
@@ -154,7 +150,7 @@ def test_experiment_d_bandwidths() -> None:
 
 @pytest.mark.parametrize(("shards", "cores"), [(1, 1), (4, 2), (3, 8)])
 def test_micro_batches_on_a_schedule(shards: int, cores: int) -> None:
-    """With few events for each interval: half an interval, the overhead, and the work of a batch as an event sees it."""
+    """Few events for each interval: half an interval, the overhead, and the work of a batch as an event sees it."""
     rate, work, interval, overhead = 200.0, 1_000.0, 1.0, 0.2
     given = ServiceSettings(
         ProviderSettings(rate),
@@ -180,7 +176,7 @@ def test_micro_batches_saturate_at_the_work_of_the_cores() -> None:
 
 
 def test_every_event_ends_somewhere() -> None:
-    for method in Observation:
+    for method in ObserverMethod:
         given = replace(PLAIN, observer=ObserverSettings(method, 20_000), notifier=NotifierSettings(events=1))
         found = measured(given)
         assert found.ended() == pytest.approx(found.created, rel=0.01)

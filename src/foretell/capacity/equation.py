@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 
-from foretell.capacity.nets.settings import Arrivals, Observation, ServiceSettings
+from foretell.capacity.nets.settings import Arrivals, ObserverMethod, ServiceSettings
 from foretell.records import record
 
 
@@ -40,7 +40,7 @@ def equation_7_1(settings: ServiceSettings) -> ProcessingTime | None:
     """None where the equation does not apply: other observers, regular providers, micro-batches, several servers."""
     given, rate = settings.filter, settings.provider.rate
     if (
-        settings.observer.method != Observation.PASSIVE
+        settings.observer.method != ObserverMethod.PASSIVE
         or settings.provider.arrivals != Arrivals.RANDOM
         or settings.batches is not None
         or given.servers > 1

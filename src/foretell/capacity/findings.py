@@ -22,6 +22,17 @@ UNSTABLE, BLOCKED, LOST, NEARLY_SATURATED, SILENT, IMPRECISE = (
 )  # fmt: skip
 
 
+#: The same about several points, in short.
+SHORT = {
+    UNSTABLE: "no steady state",
+    BLOCKED: "providers are held up",
+    LOST: "events are lost",
+    NEARLY_SATURATED: f"a station is busy more than {_NEARLY:.0%} of the time",
+    SILENT: "no event leads to a notification",
+    IMPRECISE: "less precise than wished",
+}
+
+
 @record
 class CapacityFinding:
     """A finding with a code that programs can ask for."""
@@ -70,7 +81,7 @@ def _are_held_up(measures: NetMeasures, coming: float) -> bool:
 def _unstable(measures: NetMeasures, saturation: Saturation | None) -> str:
     growth, coming = measures.growth, offered(measures.net)
     assert growth is not None
-    message = f"no steady state: '{growth.place}' grows by {growth.rate:,.3g} tokens/s"
+    message = f"no steady state: '{growth.place}' grows by {rate_text(growth.rate)} tokens/s"
     if saturation is None:
         return message
     return f"{message}; {coming:,.4g} events/s come, and '{saturation.bottleneck}' carries {rate_text(saturation.rate)}"

@@ -24,7 +24,7 @@ class Measured:
 
 
 @record
-class Growth:
+class TokenGrowth:
     """A place whose tokens grow without bound, by so many a second."""
 
     place: str
@@ -46,7 +46,7 @@ class NetMeasures:
     busy: Mapping[str, Measured]
     latency: Measured | None
     quantiles: Mapping[float, float] = field(default_factory=dict)
-    growth: Growth | None = None
+    growth: TokenGrowth | None = None
     precise: bool = True
     firings: int = 0
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foretell.capacity.equation import ProcessingTime
-from foretell.capacity.findings import CapacityFinding, rate_text, time_text
+from foretell.capacity.findings import SHORT, CapacityFinding, rate_text, time_text
 from foretell.capacity.measures import Measured, NetMeasures
 from foretell.capacity.saturation import Saturation
-from foretell.display import View, Viewed
+from foretell.display import View, Viewed, listed
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,20 @@ class CapacityReport(Viewed):
         return shown if len(self.points) > 1 else shown + self._details(width)
 
     def findings(self) -> list[str]:
-        """The findings of all points, each with its point."""
-        return [f"{self.label(point)}{found.message}" for point in self.points for found in point.findings]
+        """The findings, each with its point; one that several points of a variant have is said once."""
+        groups: dict[tuple[str, str], list[tuple[CapacityPoint, CapacityFinding]]] = {}
+        for point in self.points:
+            for found in point.findings:
+                groups.setdefault((point.variant, found.code), []).append((point, found))
+        return [self._finding_text(variant, code, found) for (variant, code), found in groups.items()]
+
+    def _finding_text(self, variant: str, code: str, group: list[tuple[CapacityPoint, CapacityFinding]]) -> str:
+        if len(group) == 1:
+            ((point, found),) = group
+            return f"{self.label(point)}{found.message}"
+        values = listed([f"{point.value:g}" for point, _ in group if point.value is not None], most=20)
+        named = f"{variant}: " if variant else ""
+        return f"{named}{SHORT[code]} at {self.key} {values}"
 
     def label(self, point: CapacityPoint) -> str:
         parts = [point.variant, f"{self.key} {point.value:g}" if point.value is not None else ""]

@@ -25,7 +25,7 @@ _INTRODUCTION = (
 
 def capacity_page(report: CapacityReport) -> str:
     return page(
-        report.title, _INTRODUCTION, capacity_charts(report), table=report.text(160), warnings=report.findings()
+        report.title, _INTRODUCTION, capacity_charts(report), table=report.text(200), warnings=report.findings()
     )
 
 

@@ -21,9 +21,9 @@ WITHIN = 0.2
 
 
 @dataclass(frozen=True)
-class Comparison(BenchResult):
-    """`predicted` and `measured` are seconds, or of saturation events a second; `error` is how far the prediction is off,
-    as a share of the measurement."""
+class PredictionRow(BenchResult):
+    """`predicted` and `measured` are seconds, or of saturation events a second; `error` is how far the prediction is
+    off, as a share of the measurement."""
 
     quantity: str = "mean"
     predicted: float | None = None
@@ -39,12 +39,16 @@ class Comparison(BenchResult):
         ]
         verdict = "" if abs(self.error) <= WITHIN else f"   beyond {WITHIN:.0%}"
         named = f"{self.case}, {self.quantity}"
-        return f"{self.bench:10} {named:58} predicted {shown[0]:>9}   measured {shown[1]:>9}   {self.error:+.0%}{verdict}"
+        return (
+            f"{self.bench:10} {named:58} predicted {shown[0]:>9}   measured {shown[1]:>9}   {self.error:+.0%}{verdict}"
+        )
 
 
-def compared(case: str, quantity: str, predicted: float | None, measured: float, events: int, seconds: float) -> Comparison:
+def compared(
+    case: str, quantity: str, predicted: float | None, measured: float, events: int, seconds: float
+) -> PredictionRow:
     """A row of the comparison; without a prediction where the model has no steady state."""
-    return Comparison(
+    return PredictionRow(
         bench=BENCH,
         case=case,
         events=events,
@@ -64,7 +68,9 @@ def predicted_point(scenario: Mapping[str, Any]) -> CapacityPoint:
     return point
 
 
-def latency_rows(case: str, point: CapacityPoint, latencies: Floats, events: int, seconds: float) -> Sequence[Comparison]:
+def latency_rows(
+    case: str, point: CapacityPoint, latencies: Floats, events: int, seconds: float
+) -> Sequence[PredictionRow]:
     """The mean and the quantiles, predicted and measured; of what was measured the first tenth does not count."""
     counted = latencies[len(latencies) // 10 :]
     if not len(counted):

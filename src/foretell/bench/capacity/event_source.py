@@ -1,7 +1,8 @@
 """A process that sends events through a socket at random times (Poisson arrivals).
 
-An event is a record of two whole numbers: the microsecond at which it was due, by the monotonic clock that all processes
-of the machine share, and a key. Due times are drawn beforehand, so that a source that is late does not thin them out.
+An event is a record of two whole numbers: the microsecond at which it was due, by the monotonic clock that all
+processes of the machine share, and a key. Due times are drawn beforehand, so that a source that is late does not thin
+them out.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from foretell.arrays import Floats
-from foretell.bench.capacity.comparison import Comparison, compared, latency_rows, predicted_point
+from foretell.bench.capacity.comparison import PredictionRow, compared, latency_rows, predicted_point
 from foretell.bench.capacity.event_source import KEYS, RECORD, random_events
 from foretell.engine import Engine
 
@@ -75,7 +75,7 @@ class Service:
 
     def _push(self, events: NDArray[Any]) -> Floats:
         """The times at which the events that completed a match were due, in seconds."""
-        columns = {name: np.ascontiguousarray(events[name]) for name in ("due", "key")}
+        columns = {name: pa.array(np.ascontiguousarray(events[name])) for name in ("due", "key")}
         found = self._engine.push("ticks", pa.table(columns))
         if not len(found):
             return _NONE
@@ -96,13 +96,13 @@ class Service:
 _NONE: Floats = np.zeros(0)
 
 
-def measure(quick: bool) -> Iterator[Comparison]:
+def measure(quick: bool) -> Iterator[PredictionRow]:
     """Compares predictions with pipelines that push one event at a time or all that wait, by both clocks."""
     yield from _compared(processor_run, "processor clock", time.thread_time, quick)
     yield from _compared(live_run, "wall clock", time.perf_counter, quick)
 
 
-def _compared(run: Run, name: str, clock: Clock, quick: bool) -> Iterator[Comparison]:
+def _compared(run: Run, name: str, clock: Clock, quick: bool) -> Iterator[PredictionRow]:
     seconds, loads = (3.0, LOADS[1:4:2]) if quick else (20.0, LOADS)
     for single in (True, False):
         mode = f"{name}, {'one event a push' if single else 'all that wait'}"
@@ -111,7 +111,9 @@ def _compared(run: Run, name: str, clock: Clock, quick: bool) -> Iterator[Compar
         for rate in (load * fastest for load in loads):
             found, times = _run_in_turn(run, clock, rate, max(int(rate * seconds), 2_000), single=single)
             point = predicted_point({**_scenario(times, single=single), "provider": {"rate": rate}})
-            yield from latency_rows(f"{mode}, {rate:,.0f} events/s", point, found.latencies, found.events, found.seconds)
+            yield from latency_rows(
+                f"{mode}, {rate:,.0f} events/s", point, found.latencies, found.events, found.seconds
+            )
         if single:  # no source in Python is quicker than an engine that takes all events that wait
             count = int(2 * fastest * min(seconds, 5.0))
             found, times = _run_in_turn(run, clock, 2 * fastest, count, single=True)
@@ -154,19 +156,30 @@ def _push_seconds(size: int, pushes: int, clock: Clock) -> list[float]:
     return seconds[_WARM:]
 
 
+class ProcessorClock:
+    """A clock that goes on by the processor time of this thread, and jumps while it would wait."""
+
+    def __init__(self) -> None:
+        self._shift = -time.thread_time()
+
+    def __call__(self) -> float:
+        return self._shift + time.thread_time()
+
+    def wait_until(self, moment: float) -> None:
+        self._shift += max(moment - self(), 0.0)
+
+
 def processor_run(rate: float, count: int, single: bool, seed: int = 11) -> PipelineRun:
-    """Time goes on by the processor time of each push; while none waits, to the next event."""
-    service, latencies = Service(), list[Floats]()
+    """Time goes on by the processor time of the service; while nothing waits, to the next event."""
+    service, clock, latencies = Service(), ProcessorClock(), list[Floats]()
     events = random_events(rate, count, seed)
-    due = events["due"] / 1e6
-    now, done = 0.0, 0
+    due, done = events["due"] / 1e6, 0
     while done < count:
-        now = max(now, float(due[done]))
-        ready = done + 1 if single else int(np.searchsorted(due, now, side="right"))
-        began, before = time.thread_time(), now
-        latencies += service.handle(events[done:ready], lambda: before + time.thread_time() - began, single=single)
-        now, done = before + time.thread_time() - began, ready
-    return PipelineRun(np.concatenate(latencies), count, now - float(due[0]))
+        clock.wait_until(float(due[done]))
+        ready = done + 1 if single else int(np.searchsorted(due, clock(), side="right"))
+        latencies += service.handle(events[done:ready], clock, single=single)
+        done = ready
+    return PipelineRun(np.concatenate(latencies), count, clock() - float(due[0]))
 
 
 def live_run(rate: float, count: int, single: bool, seed: int = 11) -> PipelineRun:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from foretell.bench.capacity import in_process
-from foretell.bench.capacity.comparison import Comparison
+from foretell.bench.capacity.comparison import PredictionRow
 
 
-def measure(quick: bool) -> Iterator[Comparison]:
+def measure(quick: bool) -> Iterator[PredictionRow]:
     yield from in_process.measure(quick)

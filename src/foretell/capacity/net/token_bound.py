@@ -1,4 +1,4 @@
-"""A bound on the tokens of a place that the arcs give, whatever the rates: by the state equation, as a linear program."""
+"""A bound on the tokens of a place, whatever the rates: by the state equation of the arcs, as a linear program."""
 
 from __future__ import annotations
 

@@ -12,14 +12,14 @@ from foretell.capacity.nets.part import joined
 from foretell.capacity.nets.passive_observer import passive_observer
 from foretell.capacity.nets.provider import provider
 from foretell.capacity.nets.scheduled_observer import scheduled_observer
-from foretell.capacity.nets.settings import Observation, ServiceSettings
+from foretell.capacity.nets.settings import ObserverMethod, ServiceSettings
 from foretell.capacity.nets.triggered_observer import triggered_observer
 
 _OBSERVERS = {
-    Observation.PASSIVE: passive_observer,
-    Observation.LOSSY: lossy_observer,
-    Observation.TRIGGERED: triggered_observer,
-    Observation.SCHEDULED: scheduled_observer,
+    ObserverMethod.PASSIVE: passive_observer,
+    ObserverMethod.LOSSY: lossy_observer,
+    ObserverMethod.TRIGGERED: triggered_observer,
+    ObserverMethod.SCHEDULED: scheduled_observer,
 }
 
 

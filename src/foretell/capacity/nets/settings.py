@@ -17,7 +17,7 @@ class Arrivals(StrEnum):
     REGULAR = "regular"
 
 
-class Observation(StrEnum):
+class ObserverMethod(StrEnum):
     """How the service learns of events (Figs. 7.1, 7.2(b), 7.3(a), 7.3(b))."""
 
     PASSIVE = "passive"
@@ -40,7 +40,7 @@ class ObserverSettings:
     """`rate` is that of observing an event. `patience` is how long an event waits before it is lost (lossy), `query`
     the rate of asking the provider (triggered), `interval` the time between two queries (scheduled)."""
 
-    method: Observation = Observation.PASSIVE
+    method: ObserverMethod = ObserverMethod.PASSIVE
     rate: float | None = None
     patience: float | None = None
     query: float | None = None

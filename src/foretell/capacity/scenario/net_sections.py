@@ -17,7 +17,7 @@ from foretell.capacity.net.petri_net import (
 )
 from foretell.capacity.net.validation import mistakes
 from foretell.capacity.scenario.rates import RateReader
-from foretell.capacity.scenario.section import Section
+from foretell.capacity.scenario.section import ScenarioSection
 
 SECTIONS = ("places", "transitions")
 
@@ -25,7 +25,7 @@ _TIMES = ("rate", "delay", "weight", "priority")
 _ARCS = ("from", "to", "unless")
 
 
-def petri_net(top: Section, rates: RateReader) -> PetriNet:
+def petri_net(top: ScenarioSection, rates: RateReader) -> PetriNet:
     """The net; an error at its place for the first mistake in it."""
     net = PetriNet(
         {name: _place(given) for name, given in top.section("places").sections()},
@@ -36,7 +36,7 @@ def petri_net(top: Section, rates: RateReader) -> PetriNet:
     return net
 
 
-def _place(given: Section) -> NetPlace:
+def _place(given: ScenarioSection) -> NetPlace:
     given.known("tokens", "capacity", "events")
     tokens = given.count("tokens", 0, least=0) or 0
     if tokens > 10_000_000 and given.flag("events", False):
@@ -44,7 +44,7 @@ def _place(given: Section) -> NetPlace:
     return NetPlace(tokens, given.count("capacity"), given.flag("events", False))
 
 
-def _transition(given: Section, rates: RateReader) -> NetTransition:
+def _transition(given: ScenarioSection, rates: RateReader) -> NetTransition:
     given.known(*_TIMES, *_ARCS, "servers", "ends")
     inputs, outputs, inhibitors = (_arcs(given, key) for key in _ARCS)
     return NetTransition(
@@ -57,7 +57,7 @@ def _transition(given: Section, rates: RateReader) -> NetTransition:
     )
 
 
-def _time(given: Section, rates: RateReader) -> FiringTime:
+def _time(given: ScenarioSection, rates: RateReader) -> FiringTime:
     if "rate" in given and "delay" in given:
         given.refuse("delay", "a transition has a rate or a delay, not both", "leave out one of them")
     for key in ("weight", "priority"):
@@ -73,12 +73,12 @@ def _time(given: Section, rates: RateReader) -> FiringTime:
     return Immediately(1.0 if weight is None else weight, priority or 0)
 
 
-def _servers(given: Section) -> int:
+def _servers(given: ScenarioSection) -> int:
     value = given.value("servers")
     return INFINITE if value == "infinite" else given.count("servers", 1) or 1
 
 
-def _arcs(given: Section, key: str) -> dict[str, int]:
+def _arcs(given: ScenarioSection, key: str) -> dict[str, int]:
     """A place, a list of places, or a table of multiplicities."""
     value = given.value(key)
     match value:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from foretell.capacity.scenario.section import Section
+from foretell.capacity.scenario.section import ScenarioSection
 from foretell.errors import InputError, suggestion
 from foretell.events.atomic_files import read_text
 from foretell.records import record
@@ -51,7 +51,7 @@ class RateReader:
         """What was measured, for people."""
         return [measured.text for measured in self._known.values() if measured.text]
 
-    def rate(self, section: Section, key: str = "rate") -> MeasuredRate | None:
+    def rate(self, section: ScenarioSection, key: str = "rate") -> MeasuredRate | None:
         if key not in section:
             return None
         value = section.value(key)
@@ -60,11 +60,11 @@ class RateReader:
         table = section.section(key)
         return self._benched(table) if "bench" in table else self.sample(table)
 
-    def needed(self, section: Section, key: str = "rate") -> MeasuredRate:
+    def needed(self, section: ScenarioSection, key: str = "rate") -> MeasuredRate:
         found = self.rate(section, key)
         return MeasuredRate(section.needed(key)) if found is None else found
 
-    def _benched(self, table: Section) -> MeasuredRate:
+    def _benched(self, table: ScenarioSection) -> MeasuredRate:
         """The rate of a case in a file of `foretell bench --json`."""
         table.known("bench", "case")
         name, case = table.text("bench"), table.text("case")
@@ -76,7 +76,7 @@ class RateReader:
             self._known[path, case] = _case_rate(path, case, table)
         return self._known[path, case]
 
-    def sample(self, table: Section) -> MeasuredRate:
+    def sample(self, table: ScenarioSection) -> MeasuredRate:
         """The rate of statements over a sample of events, measured on this machine."""
         table.known("statements", "input", "time", "batch")
         name = table.text("statements")
@@ -93,13 +93,13 @@ class RateReader:
         return self._known[key]
 
 
-def _texts(table: Section, key: str) -> dict[str, str]:
+def _texts(table: ScenarioSection, key: str) -> dict[str, str]:
     inner = table.section(key)
     found = {name: inner.text(name) for name in inner.names()}
     return {name: text for name, text in found.items() if text is not None}
 
 
-def _case_rate(path: Path, case: str, table: Section) -> MeasuredRate:
+def _case_rate(path: Path, case: str, table: ScenarioSection) -> MeasuredRate:
     try:
         lines = read_text(path).splitlines()
     except InputError as error:

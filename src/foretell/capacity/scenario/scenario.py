@@ -14,7 +14,7 @@ from foretell.capacity.nets.notification_service import notification_service
 from foretell.capacity.nets.settings import ServiceSettings
 from foretell.capacity.scenario import net_sections, service_sections
 from foretell.capacity.scenario.rates import Meter, RateReader
-from foretell.capacity.scenario.section import Section
+from foretell.capacity.scenario.section import ScenarioSection
 from foretell.capacity.simulation.steady_state import SimulationSettings
 from foretell.errors import InputError
 from foretell.events.atomic_files import read_text
@@ -61,7 +61,7 @@ def read_scenario(path: Path, meter: Meter) -> Scenario:
 
 def scenario_of(given: Mapping[str, Any], home: Path, meter: Meter, text: str = "", file: str = "") -> Scenario:
     """The scenario of these values; `text` and `file` are where they come from."""
-    top = Section(given, (), text, file)
+    top = ScenarioSection(given, (), text, file)
     top.known("title", *service_sections.SECTIONS, *net_sections.SECTIONS, "run", "vary", "variants")
     method, simulation, finds_saturation = _run(top.section("run"))
     rates = RateReader(home, meter)
@@ -90,7 +90,7 @@ def scenario_of(given: Mapping[str, Any], home: Path, meter: Meter, text: str = 
 def _point(
     given: Mapping[str, Any], text: str, file: str, rates: RateReader, variant: str, value: float | None
 ) -> ScenarioPoint:
-    top = Section(given, (), text, file)
+    top = ScenarioSection(given, (), text, file)
     own = [name for name in net_sections.SECTIONS if name in top]
     if own:
         for name in service_sections.SECTIONS:
@@ -102,7 +102,7 @@ def _point(
     return ScenarioPoint(variant, value, validated(notification_service(settings)), settings)
 
 
-def _run(given: Section) -> tuple[str, SimulationSettings, bool]:
+def _run(given: ScenarioSection) -> tuple[str, SimulationSettings, bool]:
     given.known("method", "precision", "confidence", "seconds", "firings", "seed", "saturation")
     default = SimulationSettings()
     precision, confidence = given.number("precision"), given.number("confidence")
@@ -119,7 +119,7 @@ def _run(given: Section) -> tuple[str, SimulationSettings, bool]:
     return given.choice("method", (SIMULATION, CHAIN), SIMULATION), settings, given.flag("saturation", True)
 
 
-def _varied(given: Section) -> tuple[str, list[Any]]:
+def _varied(given: ScenarioSection) -> tuple[str, list[Any]]:
     given.known("key", "values")
     key, values = given.text("key"), given.value("values")
     if not key:
@@ -131,13 +131,13 @@ def _varied(given: Section) -> tuple[str, list[Any]]:
     return key, values
 
 
-def _variants(top: Section) -> dict[str, dict[str, Any]]:
+def _variants(top: ScenarioSection) -> dict[str, dict[str, Any]]:
     """The changes of each variant by dotted key; a scenario without variants has one without changes."""
     found = {name: inner.values() for name, inner in top.section("variants").sections()}
     return found or {"": {}}
 
 
-def _changed(given: Mapping[str, Any], changes: Mapping[str, Any], top: Section) -> dict[str, Any]:
+def _changed(given: Mapping[str, Any], changes: Mapping[str, Any], top: ScenarioSection) -> dict[str, Any]:
     """The scenario with other values at some dotted keys."""
     result = copy.deepcopy({name: value for name, value in given.items() if name not in ("vary", "variants")})
     for key, value in changes.items():

@@ -13,7 +13,7 @@ _HEADER = re.compile(r"^\s*\[+\s*(.+?)\s*\]+\s*(?:#.*)?$")
 _PART = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+)\s*""")
 
 
-class Section:
+class ScenarioSection:
     """A table of the file; `keys` lead to it from the top."""
 
     def __init__(self, values: Mapping[str, Any], keys: tuple[str, ...], text: str, file: str) -> None:
@@ -34,14 +34,14 @@ class Section:
             if key not in keys:
                 self.refuse(key, f"unknown key '{key}'", suggestion(key, keys), code="unknown-key")
 
-    def section(self, key: str) -> Section:
+    def section(self, key: str) -> ScenarioSection:
         """A table within this one; empty, if there is none."""
         value = self._values.get(key, {})
         if not isinstance(value, Mapping):
             self.refuse(key, f"expected a table, found {value!r}", f"write a section [{'.'.join((*self.keys, key))}]")
-        return Section(value, (*self.keys, key), self._text, self._file)
+        return ScenarioSection(value, (*self.keys, key), self._text, self._file)
 
-    def sections(self) -> list[tuple[str, Section]]:
+    def sections(self) -> list[tuple[str, ScenarioSection]]:
         return [(name, self.section(name)) for name in self._values]
 
     def values(self) -> dict[str, Any]:

@@ -9,13 +9,13 @@ from foretell.capacity.nets.settings import (
     MicroBatchSettings,
     NetworkSettings,
     NotifierSettings,
-    Observation,
+    ObserverMethod,
     ObserverSettings,
     ProviderSettings,
     ServiceSettings,
 )
 from foretell.capacity.scenario.rates import MeasuredRate, RateReader
-from foretell.capacity.scenario.section import Section
+from foretell.capacity.scenario.section import ScenarioSection
 
 SECTIONS = ("provider", "observer", "network", "filter", "batches", "notifier", "client")
 
@@ -24,13 +24,13 @@ _MOST_SHARDS = 256
 
 #: Which observers a key is for.
 _OBSERVER_KEYS = {
-    "patience": Observation.LOSSY,
-    "query": Observation.TRIGGERED,
-    "interval": Observation.SCHEDULED,
+    "patience": ObserverMethod.LOSSY,
+    "query": ObserverMethod.TRIGGERED,
+    "interval": ObserverMethod.SCHEDULED,
 }
 
 
-def service_settings(top: Section, rates: RateReader) -> ServiceSettings:
+def service_settings(top: ScenarioSection, rates: RateReader) -> ServiceSettings:
     """The settings of a whole service; the provider and the filter are needed, the rest may be left out."""
     for needed in ("provider", "filter"):
         if needed not in top:
@@ -48,15 +48,15 @@ def service_settings(top: Section, rates: RateReader) -> ServiceSettings:
     )
 
 
-def _provider(given: Section, rates: RateReader) -> ProviderSettings:
+def _provider(given: ScenarioSection, rates: RateReader) -> ProviderSettings:
     given.known("rate", "arrivals", "capacity")
     arrivals = Arrivals(given.choice("arrivals", [*Arrivals], Arrivals.RANDOM))
     return ProviderSettings(rates.needed(given).rate, arrivals, given.count("capacity"))
 
 
-def _observer(given: Section, rates: RateReader) -> ObserverSettings:
+def _observer(given: ScenarioSection, rates: RateReader) -> ObserverSettings:
     given.known("method", "rate", *_OBSERVER_KEYS)
-    method = Observation(given.choice("method", [*Observation], Observation.PASSIVE))
+    method = ObserverMethod(given.choice("method", [*ObserverMethod], ObserverMethod.PASSIVE))
     return ObserverSettings(
         method=method,
         rate=_optional(rates.rate(given)),
@@ -66,7 +66,7 @@ def _observer(given: Section, rates: RateReader) -> ObserverSettings:
     )
 
 
-def _network(given: Section) -> NetworkSettings:
+def _network(given: ScenarioSection) -> NetworkSettings:
     given.known("noise", "capacity", "bandwidth")
     noise = given.count("noise", 0, least=0) or 0
     capacity = given.count("capacity")
@@ -76,7 +76,7 @@ def _network(given: Section) -> NetworkSettings:
     return NetworkSettings(noise, capacity, given.number("bandwidth"))
 
 
-def _filter(given: Section, rates: RateReader, *, in_batches: bool) -> tuple[FilterSettings, MeasuredRate]:
+def _filter(given: ScenarioSection, rates: RateReader, *, in_batches: bool) -> tuple[FilterSettings, MeasuredRate]:
     given.known("rate", "coverage", "accepted", "rejected", "process", "servers", "fixed")
     measured = rates.needed(given)
     coverage = 1.0 if measured.coverage is None else measured.coverage
@@ -95,7 +95,7 @@ def _filter(given: Section, rates: RateReader, *, in_batches: bool) -> tuple[Fil
     return settings, measured
 
 
-def _batches(given: Section, measured: MeasuredRate) -> MicroBatchSettings:
+def _batches(given: ScenarioSection, measured: MeasuredRate) -> MicroBatchSettings:
     given.known("overhead", "interval", "shards", "cores")
     overhead = given.number("overhead")
     if overhead is None and measured.overhead is None:
@@ -112,7 +112,7 @@ def _batches(given: Section, measured: MeasuredRate) -> MicroBatchSettings:
     )
 
 
-def _notifier(given: Section, rates: RateReader) -> NotifierSettings:
+def _notifier(given: ScenarioSection, rates: RateReader) -> NotifierSettings:
     given.known("create", "send", "events", "capacity")
     return NotifierSettings(
         create=_optional(rates.rate(given, "create")),
@@ -122,7 +122,7 @@ def _notifier(given: Section, rates: RateReader) -> NotifierSettings:
     )
 
 
-def _client(given: Section, rates: RateReader) -> ClientSettings:
+def _client(given: ScenarioSection, rates: RateReader) -> ClientSettings:
     given.known("rate", "capacity")
     return ClientSettings(_optional(rates.rate(given)), given.count("capacity"))
 
@@ -131,7 +131,7 @@ def _optional(measured: MeasuredRate | None) -> float | None:
     return None if measured is None else measured.rate
 
 
-def check_capacities(top: Section, settings: ServiceSettings) -> None:
+def check_capacities(top: ScenarioSection, settings: ServiceSettings) -> None:
     """Refuses connections that cannot carry the messages of one event."""
     load = settings.load
     needed = {

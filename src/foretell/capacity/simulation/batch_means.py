@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from foretell.arrays import Floats
-from foretell.capacity.measures import Growth, Measured
+from foretell.capacity.measures import Measured, TokenGrowth
 from foretell.capacity.net.petri_net import PetriNet
 from foretell.capacity.simulation.run_state import BatchSums
 
@@ -24,7 +24,7 @@ BATCHES, WARM_UP = 64, 8
 _MOST_CORRELATION = 0.3
 
 #: Tokens of a place that may be the sign of a queue without a steady state, and the least share by which they then grow
-#: between quarters of the run. Growth is even: it neither ends nor was a single burst.
+#: between quarters of the run. TokenGrowth is even: it neither ends nor was a single burst.
 _MANY, _GROWN, _EVENLY = 5_000.0, 0.15, 0.4
 
 
@@ -61,9 +61,9 @@ def correlated(
     return variance > 0 and float(centred[1:] @ centred[:-1]) / variance > _MOST_CORRELATION
 
 
-def growth_of(net: PetriNet, batches: Sequence[BatchSums]) -> Growth | None:
+def growth_of(net: PetriNet, batches: Sequence[BatchSums]) -> TokenGrowth | None:
     """The place that grows most, if one grows without an end in sight."""
-    grown = [Growth(name, rate) for i, name in enumerate(net.places) if (rate := _growth(batches, i)) > 0]
+    grown = [TokenGrowth(name, rate) for i, name in enumerate(net.places) if (rate := _growth(batches, i)) > 0]
     return max(grown, key=lambda growth: growth.rate, default=None)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from foretell.capacity.measures import Growth, Measured, NetMeasures
+from foretell.capacity.measures import Measured, NetMeasures, TokenGrowth
 from foretell.capacity.net.petri_net import Ending, FixedTime, PetriNet
 from foretell.capacity.net.token_bound import token_bound
 from foretell.capacity.simulation import kernel
@@ -64,11 +64,11 @@ def simulated(net: PetriNet, settings: SimulationSettings) -> NetMeasures:
     return replace(found, growth=growth, firings=settings.firings - allowance.firings)
 
 
-def _fullest(net: PetriNet, run: SimulationRun) -> Growth:
+def _fullest(net: PetriNet, run: SimulationRun) -> TokenGrowth:
     """The place with most events, of a net with more than are simulated."""
     marking = dict(zip(net.places, run.marking()))
     place = max(net.events or net.places, key=lambda name: marking[name])
-    return Growth(place, marking[place] / run.now)
+    return TokenGrowth(place, marking[place] / run.now)
 
 
 def _first_length(run: SimulationRun, allowance: Allowance) -> float:
