@@ -98,12 +98,13 @@ _NONE: Floats = np.zeros(0)
 
 def measure(quick: bool) -> Iterator[PredictionRow]:
     """Compares predictions with pipelines that push one event at a time or all that wait, by both clocks."""
-    yield from _compared(processor_run, "processor clock", time.thread_time, quick)
-    yield from _compared(live_run, "wall clock", time.perf_counter, quick)
+    yield from pipeline_rows(processor_run, "processor clock", time.thread_time, quick)
+    yield from pipeline_rows(live_run, "wall clock", time.perf_counter, quick)
 
 
-def _compared(run: Run, name: str, clock: Clock, quick: bool) -> Iterator[PredictionRow]:
-    seconds, loads = (3.0, LOADS[1:4:2]) if quick else (20.0, LOADS)
+def pipeline_rows(run: Run, name: str, clock: Clock, quick: bool) -> Iterator[PredictionRow]:
+    """Both pipelines at several rates, and the saturation of the first."""
+    seconds, loads = (3.0, LOADS[1:4:2]) if quick else (10.0, LOADS)
     for single in (True, False):
         mode = f"{name}, {'one event a push' if single else 'all that wait'}"
         first = engine_times(clock)
