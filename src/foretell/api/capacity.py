@@ -22,10 +22,10 @@ def capacity(scenario: str | os.PathLike[str] | Mapping[str, Any]) -> CapacityRe
     `scenario` is the path of a scenario file, or its contents as a dict; paths in a dict are relative to the current
     folder.
 
-    >>> capacity({"provider": {"rate": 40}, "filter": {"rate": 50}, "run": {"method": "simulation", "seed": 7}})
+    >>> capacity({"provider": {"rate": 40}, "filter": {"rate": 50}, "run": {"seed": 7}})
     Capacity
       mean time  ±     95%     99%     equation 7.1  busiest     breaks down at
-      100 ms     ...
+      100 ms     1.8%  299 ms  462 ms  100 ms        filter 80%  49.7/s
     """
     if isinstance(scenario, Mapping):
         return examined(scenario_of(scenario, Path(), measured_rate))

@@ -48,6 +48,13 @@ class EngineTimes:
     overhead: float
     each: float
 
+    def mean_with(self, other: EngineTimes) -> EngineTimes:
+        return EngineTimes(
+            single=(self.single + other.single) / 2,
+            overhead=(self.overhead + other.overhead) / 2,
+            each=(self.each + other.each) / 2,
+        )
+
 
 @dataclass(frozen=True)
 class PipelineRun:
@@ -107,30 +114,29 @@ def pipeline_rows(run: Run, name: str, clock: Clock, quick: bool) -> Iterator[Pr
     seconds, loads = (3.0, LOADS[1:4:2]) if quick else (10.0, LOADS)
     for single in (True, False):
         mode = f"{name}, {'one event a push' if single else 'all that wait'}"
-        first = engine_times(clock)
-        fastest = 1 / first.single if single else min(_FASTEST, 1 / first.each)
-        for rate in (load * fastest for load in loads):
-            found, times = _run_in_turn(run, clock, rate, max(int(rate * seconds), 2_000), single=single)
+        for load in loads:
+            rate, found, times = _run_in_turn(run, clock, load, seconds, single=single)
             point = predicted_point({**_scenario(times, single=single), "provider": {"rate": rate}})
             yield from latency_rows(
                 f"{mode}, {rate:,.0f} events/s", point, found.latencies, found.events, found.seconds
             )
         if single:  # no source in Python is quicker than an engine that takes all events that wait
-            count = int(2 * fastest * min(seconds, 5.0))
-            found, times = _run_in_turn(run, clock, 2 * fastest, count, single=True)
-            point = predicted_point({**_scenario(times, single=True), "provider": {"rate": fastest / 2}})
+            rate, found, times = _run_in_turn(run, clock, 2.0, min(seconds, 5.0), single=True)
+            point = predicted_point({**_scenario(times, single=True), "provider": {"rate": rate / 4}})
             predicted = point.saturation.rate if point.saturation else None
             yield compared(mode, "saturation", predicted, found.events / found.seconds, found.events, found.seconds)
 
 
-def _run_in_turn(run: Run, clock: Clock, rate: float, count: int, *, single: bool) -> tuple[PipelineRun, EngineTimes]:
-    """A run, and the engine's times before and after it: the speed of a machine that others share changes."""
+def _run_in_turn(
+    run: Run, clock: Clock, load: float, seconds: float, *, single: bool
+) -> tuple[float, PipelineRun, EngineTimes]:
+    """A run at a share of the rate that the engine carries, and the engine's times before and after it: the speed of a
+    machine that others share changes."""
     before = engine_times(clock)
-    found = run(rate, count, single)
+    rate = load * (1 / before.single if single else min(_FASTEST, 1 / before.each))
+    found = run(rate, max(int(rate * seconds), 2_000), single)
     after = engine_times(clock)
-    return found, EngineTimes(
-        *((getattr(before, part) + getattr(after, part)) / 2 for part in ("single", "overhead", "each"))
-    )
+    return rate, found, before.mean_with(after)
 
 
 def _scenario(times: EngineTimes, *, single: bool) -> dict[str, Any]:

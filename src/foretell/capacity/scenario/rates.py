@@ -48,7 +48,7 @@ class RateReader:
 
     @property
     def notes(self) -> list[str]:
-        """What was measured, for people."""
+        """Notes on the measured rates, for people."""
         return [measured.text for measured in self._known.values() if measured.text]
 
     def rate(self, section: ScenarioSection, key: str = "rate") -> MeasuredRate | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from foretell.capacity.measures import Measured, NetMeasures, TokenGrowth
 from foretell.capacity.net.petri_net import Ending, FixedTime, PetriNet
-from foretell.capacity.net.token_bound import token_bound
+from foretell.capacity.net.token_limit import token_limit
 from foretell.capacity.simulation import kernel
 from foretell.capacity.simulation.batch_means import BATCHES, WARM_UP, correlated, growth_of, paired, ratio
 from foretell.capacity.simulation.run_state import Allowance, BatchSums, SimulationRun
@@ -52,7 +52,7 @@ def simulated(net: PetriNet, settings: SimulationSettings) -> NetMeasures:
         batches.append(run.advance(run.now + length, allowance))
         if len(batches) == BATCHES:
             found = _measures(net, batches, settings)
-            if found.precise or (found.growth and token_bound(net, found.growth.place) > _FILLED):
+            if found.precise or (found.growth and token_limit(net, found.growth.place) > _FILLED):
                 break
             batches, length = paired(batches), 2 * length
     counted = [batch for batch in batches if batch.seconds > 0]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from foretell.capacity.markov_chain import reachability_graph
 from foretell.capacity.net.petri_net import ExponentialTime, PetriNet
-from foretell.capacity.net.token_bound import token_bound
+from foretell.capacity.net.token_limit import token_limit
 from foretell.capacity.nets.notification_service import notification_service
 from foretell.capacity.nets.settings import NetworkSettings, ObserverMethod, ObserverSettings, ProviderSettings
 from foretell.capacity.simulation.steady_state import SimulationSettings, simulated
@@ -20,12 +20,12 @@ from tests.capacity.test_service import PLAIN, with_rates
 
 
 def test_bounds() -> None:
-    assert token_bound(mm_queue(1.0, 2.0), "queue") == math.inf
-    assert token_bound(single_queue(ExponentialTime(1.0), ExponentialTime(2.0), capacity=7), "queue") == 7
+    assert token_limit(mm_queue(1.0, 2.0), "queue") == math.inf
+    assert token_limit(single_queue(ExponentialTime(1.0), ExponentialTime(2.0), capacity=7), "queue") == 7
     bounded = replace(PLAIN, provider=ProviderSettings(2_000, capacity=100), network=NetworkSettings(0, 30))
     net = notification_service(bounded)
-    assert token_bound(net, "observed_events") == 30
-    assert token_bound(net, "event_occurred") == 100
+    assert token_limit(net, "observed_events") == 30
+    assert token_limit(net, "event_occurred") == 100
 
 
 @settings(max_examples=40, deadline=None)
@@ -36,7 +36,7 @@ def test_no_marking_is_beyond_the_bound(net: PetriNet) -> None:
     except InputError:
         return
     for i, place in enumerate(net.places):
-        assert max(marking[i] for marking in graph.markings) <= token_bound(net, place) + 1e-6
+        assert max(marking[i] for marking in graph.markings) <= token_limit(net, place) + 1e-6
 
 
 def test_a_place_that_fills_up_is_no_overload() -> None:

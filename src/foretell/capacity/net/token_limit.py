@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 from foretell.capacity.net.petri_net import PetriNet
 
 
-def token_bound(net: PetriNet, place: str) -> float:
+def token_limit(net: PetriNet, place: str) -> float:
     """The most tokens that firings can bring into a place; infinite, if there is no bound.
 
     Inhibitor arcs and order are left out, so that fewer may be reached.
