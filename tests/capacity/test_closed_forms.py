@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -182,3 +183,10 @@ def test_a_queue_that_grows_is_told_from_a_long_one(load: float) -> None:
         assert found.growth.place == "queue"
         assert found.growth.rate == pytest.approx(load - 1, rel=0.2)
         assert found.firings < 1_000_000
+
+
+def test_intervals_contain_the_mean_as_often_as_they_say() -> None:
+    """Of forty intervals at 95% one in twenty may miss; six or more would be a mistake (p below 2%)."""
+    run = replace(QUICK, precision=1e-9, firings=300_000)
+    found = [simulated(mm_queue(0.5, 1.0), replace(run, seed=seed)).latency for seed in range(40)]
+    assert sum(abs(latency.mean - 2.0) > latency.half for latency in found if latency) < 6

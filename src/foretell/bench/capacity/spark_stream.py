@@ -1,7 +1,8 @@
 """A stream on Spark: `foretell run --follow` over files that appear at fixed intervals, with events at random times.
 
-The time of a micro-batch is measured beforehand: with files of two sizes, each put there when the notifications of the one
-before have come. Then files come at several rates, and latency is the time from an event to the line of its notification.
+The time of a micro-batch is measured before and after each run: with files of two sizes, each put there when the
+notifications of the one before have come. In the run files come at a rate of events, and latency is the time from an
+event to the line of its notification.
 """
 
 from __future__ import annotations

@@ -22,6 +22,8 @@ BATCHES, WARM_UP = 64, 8
 
 #: Correlation of a batch with the next one from which on batches are too short.
 _MOST_CORRELATION = 0.3
+#: Correlation beyond which an interval is not widened further.
+_MOST_COUNTED = 0.9
 
 #: Tokens of a place that may be the sign of a queue without a steady state, and the least share by which they then grow
 #: between quarters of the run. TokenGrowth is even: it neither ends nor was a single burst.
@@ -47,7 +49,10 @@ def ratio(
     if len(batches) < 2:
         return Measured(mean, math.inf)
     residuals = totals - mean * bys
-    error = math.sqrt(float(residuals @ residuals) / (len(batches) - 1) / len(batches)) / float(bys.mean())
+    variance = float(residuals @ residuals) / (len(batches) - 1) / len(batches)
+    # Batches that follow one another tell less than as many independent ones (as in an autoregression of order one).
+    follows = min(max(_correlation(residuals), 0.0), _MOST_COUNTED)
+    error = math.sqrt(variance * (1 + follows) / (1 - follows)) / float(bys.mean())
     return Measured(mean, error * float(stdtrit(len(batches) - 1, 0.5 + confidence / 2)))
 
 
@@ -56,9 +61,13 @@ def correlated(
 ) -> bool:
     """Whether batches follow those before them, so that the interval would be too narrow."""
     values = np.array([total(b) / max(by(b), 1e-300) for b in batches])
-    centred = values - values.mean()
+    return _correlation(values - values.mean()) > _MOST_CORRELATION
+
+
+def _correlation(centred: Floats) -> float:
+    """The correlation of each value with the next one."""
     variance = float(centred @ centred)
-    return variance > 0 and float(centred[1:] @ centred[:-1]) / variance > _MOST_CORRELATION
+    return float(centred[1:] @ centred[:-1]) / variance if variance > 0 else 0.0
 
 
 def growth_of(net: PetriNet, batches: Sequence[BatchSums]) -> TokenGrowth | None:
