@@ -268,11 +268,11 @@ def bench_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="growth, forecast, recover, calibration: a short run, to check that it works."),
+        typer.Option("--quick", help="growth, forecast, filter, recover, calibration: a short run, to check it works."),
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="growth, forecast, calibration: write NAME.html and figures to this folder."),
+        typer.Option(metavar="DIR", help="growth, forecast, filter, calibration: write NAME.html and figures to this folder."),
     ] = None,
     events: Annotated[
         int | None,
