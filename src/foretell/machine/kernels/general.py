@@ -22,6 +22,8 @@ from foretell.machine.kernels.layout import (
     ANY,
     ASLEEP,
     AWAKE,
+    BYTE,
+    BYTE_SHIFT,
     COUNTED,
     CROWDED,
     DEAD,
@@ -42,6 +44,7 @@ from foretell.machine.kernels.layout import (
     NEGATION_GUARD,
     NEXT,
     NONE,
+    ONE,
     RUN_BEGAN,
     RUN_LANE,
     RUN_LIST,
@@ -70,6 +73,8 @@ from foretell.machine.kernels.layout import (
     TIMERS,
     WANTED,
     WHERE,
+    WORD_MASK,
+    WORD_SHIFT,
     Array,
     S,
     U,
@@ -108,6 +113,8 @@ def _admit_fresh(fresh: Any, states: Array, runs: Runs) -> None:
         cells[fresh, RUN_LIST] = S(place)
         cells[fresh, RUN_NEXT] = S(lanes.heads[place, state])
         lanes.heads[place, state] = fresh
+        if lanes.occupied.shape[1] > 0:
+            lanes.occupied[lane, state >> WORD_SHIFT] |= ONE << (state & WORD_MASK)
         lanes.lengths[lane] += 1
         if lanes.lengths[lane] > counters[LONGEST]:
             counters[LONGEST] = lanes.lengths[lane]
@@ -280,20 +287,36 @@ def new_runs(lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs) -
     `fan` says how many each run might become, by all edges of its state. With many alternatives an event takes few of
     them, and room for all would exhaust the memory.
     """
-    cells, states, predicates = runs.registers.integers, tables.states, batch.events.predicates
     count = tables.fan.starts
     if runs.lanes.lengths[lane] <= 0:
         return count
-    for state in range(U(runs.lanes.heads.shape[1])):
-        touch, key = states[state, STATE_TOUCH], states[state, STATE_KEY]
-        if touch != NONE and not predicates[touch, row]:
-            continue
-        place = lane if key == NONE else U(batch.columns.integers[key, row])
-        late = 1 if states[state, STATE_WAITS] else 0  # a run whose window has passed is a match
-        run = U(runs.lanes.heads[place, state])
-        while run != NONE:
-            count += max(late, _held_edges(state, run, row, tables, batch, runs))
-            run = U(cells[run, RUN_NEXT])
+    occupied = runs.lanes.occupied
+    if occupied.shape[1] == 0:
+        for state in range(U(runs.lanes.heads.shape[1])):
+            count += _new_runs_of_state(state, lane, row, tables, batch, runs)
+    for place in range(U(occupied.shape[1])):
+        word, state = occupied[lane, place], place << WORD_SHIFT
+        while word != 0:
+            if word & ONE != 0:
+                count += _new_runs_of_state(state, lane, row, tables, batch, runs)
+            word >>= ONE
+            state += ONE
+    return count
+
+
+@kernel
+def _new_runs_of_state(state: Any, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs) -> int:
+    cells, states = runs.registers.integers, tables.states
+    touch, key = states[state, STATE_TOUCH], states[state, STATE_KEY]
+    if touch != NONE and not batch.events.predicates[touch, row]:
+        return 0
+    place = lane if key == NONE else U(batch.columns.integers[key, row])
+    late = 1 if states[state, STATE_WAITS] else 0  # a run whose window has passed is a match
+    run = U(runs.lanes.heads[place, state])
+    count = 0
+    while run != NONE:
+        count += max(late, _held_edges(state, run, row, tables, batch, runs))
+        run = U(cells[run, RUN_NEXT])
     return count
 
 
@@ -335,6 +358,27 @@ def _advance_state(
     return bool(touched)
 
 
+@kernel
+def _advance_occupied(lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output) -> bool:
+    """The same for the states of a lane that have runs: Cayuga's active nodes (section 3.3)."""
+    heads, occupied = runs.lanes.heads, runs.lanes.occupied
+    touched = False
+    for place in range(U(occupied.shape[1])):
+        word, state = occupied[lane, place], place << WORD_SHIFT
+        while word != 0:
+            if word & BYTE == 0:
+                word >>= BYTE_SHIFT
+                state += BYTE_SHIFT
+                continue
+            if word & ONE != 0:
+                touched |= _advance_state(state, lane, row, tables, batch, runs, output)
+                if heads[lane, state] == NONE:
+                    occupied[lane, place] &= ~(ONE << (state & WORD_MASK))
+            word >>= ONE
+            state += ONE
+    return touched
+
+
 @expanded
 def advance_runs(
     starting: bool, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output
@@ -344,8 +388,11 @@ def advance_runs(
     counters, touched = runs.counters, False
     counters[FRESH] = S(NONE)
     if runs.lanes.lengths[lane] > 0:
-        for state in range(U(runs.lanes.heads.shape[1])):
-            touched |= _advance_state(state, lane, row, tables, batch, runs, output)
+        if runs.lanes.occupied.shape[1] > 0:
+            touched = _advance_occupied(lane, row, tables, batch, runs, output)
+        else:
+            for state in range(U(runs.lanes.heads.shape[1])):
+                touched |= _advance_state(state, lane, row, tables, batch, runs, output)
     if starting:
         for start in range(U(tables.starts.size)):
             run = started(tables.starts[start], lane, row, tables, batch, runs, output)
