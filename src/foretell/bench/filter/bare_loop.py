@@ -31,7 +31,9 @@ class BareLoop:
             wanted = np.array([name in key for name in workload.sizes])
             rows = np.flatnonzero((fixed == wanted[:, None]).all(axis=0))
             if len(rows):
-                self._groups.append((key, *_blocks(self._words(subscriptions, key)[rows], *self._bounds(subscriptions, rows))))
+                self._groups.append(
+                    (key, *_blocks(self._words(subscriptions, key)[rows], *self._bounds(subscriptions, rows)))
+                )
 
     def _words(self, table: pa.Table, key: tuple[str, ...]) -> Ints:
         """The values of several attributes as one number."""

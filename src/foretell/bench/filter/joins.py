@@ -85,7 +85,9 @@ class PolarsJoin:
     def matches(self, events: pa.Table) -> pa.Table:
         frame = self._from_arrow(events).lazy()
         joined = [
-            frame.join(rows, left_on=key, right_on=[f"its_{name}" for name in key]).filter(self._ranges).select("time", "id")
+            frame.join(rows, left_on=key, right_on=[f"its_{name}" for name in key])
+            .filter(self._ranges)
+            .select("time", "id")
             for key, rows in self._groups
         ]
         return self._concat(joined).collect().to_arrow()

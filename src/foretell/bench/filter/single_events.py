@@ -89,7 +89,10 @@ def measured(name: str, count: int, most: int, size: int = BATCH) -> SingleEvent
     for join in joins:
         join.matches(workload.events(1_000))
     pushes = Pushes()
-    seconds, matches = {system.name: 0.0 for system in (*joins, bare)}, dict.fromkeys([j.name for j in (*joins, bare)], 0)
+    seconds, matches = (
+        {system.name: 0.0 for system in (*joins, bare)},
+        dict.fromkeys([j.name for j in (*joins, bare)], 0),
+    )
     for batch in affordable_batches(ready.engine, workload.events, most, size):
         pushes.add(ready.engine, batch)
         for join in joins:
@@ -114,4 +117,3 @@ def measured(name: str, count: int, most: int, size: int = BATCH) -> SingleEvent
 def _require(workload: Conjunctions, count: int, system: str, found: int, expected: int) -> None:
     if found != expected:
         raise AssertionError(f"{workload.name}, {count:,} subscriptions: {system} finds other matches than the engine")
-

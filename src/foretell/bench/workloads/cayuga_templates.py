@@ -73,9 +73,7 @@ class CayugaBenchmark:
             columns |= self._step(chance, step, skew, primary, value)
         return pa.table(columns)
 
-    def _step(
-        self, chance: np.random.Generator, step: str, skew: float, primary: Ints, value: Ints
-    ) -> dict[str, Any]:
+    def _step(self, chance: np.random.Generator, step: str, skew: float, primary: Ints, value: Ints) -> dict[str, Any]:
         """The parameters of one step: the primary predicate, one more equality, two ranges, and a factor."""
         count = len(primary)
         order = zipf_orders(chance, self.skews[0], ATTRIBUTES, count)

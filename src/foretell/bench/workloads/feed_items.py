@@ -18,7 +18,9 @@ import pyarrow as pa
 from foretell.bench.workloads.conjunctions import zipf
 
 ITEMS, SITES, POPULARITIES = 26_623, 415, 100
-_STREAM = "STREAM events (time INT, website STRING, channel STRING, popularity INT, title STRING, author STRING) TIME time;"
+_STREAM = (
+    "STREAM events (time INT, website STRING, channel STRING, popularity INT, title STRING, author STRING) TIME time;"
+)
 
 
 class FeedTemplate(Enum):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -18,6 +18,7 @@ from foretell.filter.access_sets.access_tables import (
 )
 from foretell.filter.access_sets.condition_chances import EventSample, condition_chances, key_limits
 from foretell.filter.access_sets.event_slots import EventSlots, SlotKind
+from foretell.filter.access_sets.match_kernels import CANDIDATES, MATCHES, WORK_KINDS
 from foretell.filter.access_sets.profile_conditions import ProfileConditions
 from foretell.filter.access_sets.table_kernels import (
     Conditions,
@@ -28,13 +29,16 @@ from foretell.filter.access_sets.table_kernels import (
     write_records,
 )
 
+#: Profiles by which the plan of a generation is judged.
+_TYPICAL = 4096
 #: The table of a group is an array if it has at most so many cells for each profile.
-_CELLS, _LEAST_CELLS = 4, 1024
+CELLS, LEAST_CELLS = 4, 1024
 
 
 @dataclass
 class Generation:
-    """`places` are those of the profiles' records, in the order of their numbers; `left` is how many are left."""
+    """`places` are those of the profiles' records, in the order of their numbers; `left` is how many are left.
+    `typical` are some of the profiles, and `work` counts what `events` have taken."""
 
     tables: AccessTables
     plan: AccessPlan
@@ -42,6 +46,9 @@ class Generation:
     places: Ints
     array_sizes: Ints
     left: int
+    typical: ProfileConditions
+    work: Ints
+    events: int = 0
 
     @classmethod
     def of(cls, conditions: ProfileConditions, slots: EventSlots, sample: EventSample | None) -> Generation:
@@ -49,7 +56,29 @@ class Generation:
         chances = condition_chances(conditions, slots, sample)
         plan = plan_access(conditions, slots, chances)
         tables, places, sizes = _tables(conditions, plan, slots, chances.chance)
-        return cls(tables, plan, conditions.numbers, places, sizes, len(conditions))
+        typical = conditions.take(np.arange(0, len(conditions), 1 + len(conditions) // _TYPICAL))
+        plan = replace(plan, group=np.zeros(0, np.int64))  # 8 MB of a million profiles
+        work = np.zeros(WORK_KINDS, np.int64)
+        return cls(tables, plan, conditions.numbers, places, sizes, len(conditions), typical, work)
+
+    @property
+    def nanoseconds(self) -> float:
+        """About the processor time of an event: as counted, or before events as expected."""
+        if not self.events:
+            return self.plan.nanoseconds
+        matches = self.work[MATCHES] / self.events
+        return self.plan.nanoseconds_of(self.work, self.events) + float(matches) * self.plan.times.match
+
+    @property
+    def candidates(self) -> float:
+        """The candidates of an event: as counted, or before events as expected."""
+        return float(self.work[CANDIDATES]) / self.events if self.events else self.plan.candidates
+
+    def replanned(self, slots: EventSlots, sample: EventSample) -> float:
+        """The nanoseconds that an event would save if the groups were planned for a sample of events."""
+        chances = condition_chances(self.typical, slots, sample)
+        plan = plan_access(self.typical, slots, chances, self.left / max(1, len(self.typical)))
+        return self.plan.nanoseconds_of(self.work, self.events) - plan.nanoseconds
 
     @property
     def nbytes(self) -> int:
@@ -155,7 +184,7 @@ def _with_cells(layout: AccessTables, plan: AccessPlan, blocks: Ints) -> tuple[A
     for group, (size, count) in enumerate(zip(plan.sizes.tolist(), blocks.tolist())):
         digits = slice(layout.digit_begin[group], layout.digit_begin[group + 1])
         keys = prod(layout.digit_size[digits].tolist())
-        if keys <= max(_LEAST_CELLS, _CELLS * size):
+        if keys <= max(LEAST_CELLS, CELLS * size):
             cell_begin.append(cells)
             shift.append(64)
             cells += keys + 1
