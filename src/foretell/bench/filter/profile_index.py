@@ -169,7 +169,7 @@ def _changes(workload: Conjunctions, count: int, changes: int) -> Iterator[Bench
 def _choices(events: int) -> Iterator[BenchResult]:
     """Workloads for which the planner changes its mind: the time at first, and once it has seen the events."""
     chance = np.random.default_rng(1)
-    for name, comparisons, parameters, columns in (_common_value(chance, events), _boxes(chance, events)):
+    for name, comparisons, parameters, columns in (_thresholds(chance, events), _boxes(chance, events)):
         strings = StringDictionary()
         index = PlannedIndex(comparisons, parameters)
         parts = [_part(columns, begin, begin + events // 100) for begin in range(0, events, events // 100)]
@@ -192,21 +192,15 @@ def _matching_time(index: PlannedIndex, parts: list[Columns], strings: StringDic
 Choice = tuple[str, list[ProfileComparison], Columns, Columns]
 
 
-def _common_value(chance: np.random.Generator, events: int) -> Choice:
-    """Two equalities. Each attribute has a thousand values; of one of them nearly all events have the same."""
-    count = 100_000
-    comparisons = [
-        _comparison("a", Type.INT, "=", "a", "a"),
-        _comparison("b", Type.INT, "=", "b", "b"),
-        _comparison("x", Type.FLOAT, ">", "x", None),
-    ]
-    both = {"a": _ints(np.where(chance.random(count) < 0.5, 0, chance.integers(0, 1_000, count)))}
-    both["b"] = _ints(chance.integers(0, 1_000, count))
-    both["x"] = Column(Type.FLOAT, chance.random(count), no_nulls(count))
-    columns = {"a": _ints(np.where(chance.random(events) < 0.95, 0, chance.integers(0, 1_000, events)))}
-    columns["b"] = _ints(chance.integers(0, 1_000, events))
-    columns["x"] = Column(Type.FLOAT, 0.01 * chance.random(events), no_nulls(events))
-    return "events with a common value", comparisons, both, columns | {"time": _ints(np.arange(events))}
+def _thresholds(chance: np.random.Generator, events: int) -> Choice:
+    """Two thresholds, of which nearly all events reach one and nearly none the other."""
+    count = 10_000
+    comparisons = [_comparison(name, Type.FLOAT, ">", name, None) for name in ("x", "y")]
+    parameters = {name: Column(Type.FLOAT, chance.random(count), no_nulls(count)) for name in ("x", "y")}
+    columns = {"time": _ints(np.arange(events))}
+    columns["x"] = Column(Type.FLOAT, 0.001 * chance.random(events), no_nulls(events))
+    columns["y"] = Column(Type.FLOAT, 1 - 0.001 * chance.random(events), no_nulls(events))
+    return "thresholds", comparisons, parameters, columns
 
 
 def _boxes(chance: np.random.Generator, events: int) -> Choice:

@@ -15,7 +15,7 @@ from foretell.filter.access_sets.access_tables import (
     SLOT_MASK,
     AccessTables,
 )
-from foretell.filter.access_sets.table_kernels import place_of_key, slot_of_condition
+from foretell.filter.access_sets.table_kernels import bit_of_key, place_of_key, slot_of_condition
 from foretell.filter.profile_tree.value_keys import LAST_KEY, LEAST_KEY
 from foretell.jit import compiled, inlined, kernel
 
@@ -64,6 +64,9 @@ def _find_blocks(tables: AccessTables, rows: Any, event: int, blocks: Any, work:
             cell = tables.cell_begin[g] + key
             first, stop = int(tables.cells[cell]), int(tables.cells[cell + 1])
         else:
+            bit = bit_of_key(tables, g, key)
+            if not (tables.bits[bit >> 3] >> (bit & 7)) & 1:
+                continue
             block = tables.places[2 * place_of_key(tables, g, key) + 1]
             first, stop = block >> NUMBER_SHIFT, block & ((1 << NUMBER_SHIFT) - 1)
         kind = tables.sort_kind[g]
