@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from foretell.bench.filter.bare_loop import BareLoop, matched_times
@@ -14,13 +15,14 @@ from foretell.bench.filter.digests import digest_of
 from foretell.bench.filter.figures import charts
 from foretell.bench.filter.joins import installed_joins
 from foretell.bench.filter.single_events import measured
-from foretell.bench.filter.technical_benchmark import figures
+from foretell.bench.filter.technical_benchmark import MODES, figures
 from foretell.bench.growth.curves import Point
 from foretell.bench.workloads import feed_items
 from foretell.bench.workloads.cayuga_templates import CayugaBenchmark, CayugaTemplate, text
 from foretell.bench.workloads.conjunctions import F3, WORKLOADS, Conjunctions
 from foretell.bench.workloads.feed_items import FeedTemplate
 from foretell.engine import Engine
+from foretell.filter.optimisations import with_optimisations
 from tests.bench.subscription_matches import cayuga_matches, conjunction_matches, feed_matches
 
 
@@ -69,6 +71,19 @@ def test_the_technical_benchmark(template: CayugaTemplate) -> None:
     assert expected
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_optimisations_change_no_match(mode: str) -> None:
+    benchmark = CayugaBenchmark(values=2)
+    for template in CayugaTemplate:
+        table = benchmark.table(template, benchmark.subscriptions(100))
+        table = pa.concat_tables([table, table.set_column(0, "id", pa.array(range(100, 200)))])  # each row twice
+        events = benchmark.events(60)
+        with with_optimisations(MODES[mode]):
+            found = Engine(text(template), tables={"wanted": table}).push("events", events).to_arrow()
+        expected = cayuga_matches(template, table.to_pylist(), events.to_pylist())
+        assert sorted(zip(*(found[name].to_pylist() for name in ("start", "end", "id")))) == expected
+
+
 def test_sums_of_all_events() -> None:
     """NonDeterministicAgg adds up the continuous attributes, also those of the events between the three steps."""
     benchmark = CayugaBenchmark(values=1)
@@ -100,7 +115,7 @@ def test_nodes_of_merged_subscriptions() -> None:
 
 
 def test_every_curve_has_a_figure() -> None:
-    slugs = [*(workload.name.lower() for workload in WORKLOADS), *(figure.slug for figure in figures(True)), "feeds"]
+    slugs = [*(workload.name.lower() for workload in WORKLOADS), *(figure.slug for figure in figures(True)), "cayuga-optimisations", "feeds"]
     points = [
         Point("filter", slug, 1, 1.0, 1.0, figure=slug, curve="x", x=x, y=2.0) for slug in slugs for x in (1.0, 2.0)
     ]
