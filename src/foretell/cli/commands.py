@@ -279,11 +279,11 @@ def bench_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="growth, forecast, recover, calibration, capacity: a short run."),
+        typer.Option("--quick", help="growth, forecast, filter, recover, calibration, capacity: a short run."),
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="growth, forecast, calibration: write NAME.html and figures to this folder."),
+        typer.Option(metavar="DIR", help="growth, forecast, filter, calibration: write NAME.html and figures to this folder."),
     ] = None,
     events: Annotated[
         int | None,
