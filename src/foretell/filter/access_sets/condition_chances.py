@@ -20,7 +20,7 @@ _QUANTILES = 512
 
 
 @record
-class EventSample:
+class AttributeSample:
     """The distribution of each attribute's keys in a sample of so many events."""
 
     attributes: tuple[ValueDistribution, ...]
@@ -41,7 +41,9 @@ FROM_LOW, UP_TO_HIGH, FIRST_CLASS = 0, 1, 2
 CLASSES = 64
 
 
-def condition_chances(conditions: ProfileConditions, slots: EventSlots, sample: EventSample | None) -> ConditionChances:
+def condition_chances(
+    conditions: ProfileConditions, slots: EventSlots, sample: AttributeSample | None
+) -> ConditionChances:
     chance = np.ones(len(conditions.slots))
     window = np.ones(len(conditions.slots))
     width_class = np.full(len(conditions.slots), -1, np.int64)
@@ -66,7 +68,7 @@ def condition_chances(conditions: ProfileConditions, slots: EventSlots, sample: 
     return ConditionChances(chance, window, width_class)
 
 
-def _chances_of_values(values: Ints, distribution: ValueDistribution | None, sample: EventSample | None) -> Floats:
+def _chances_of_values(values: Ints, distribution: ValueDistribution | None, sample: AttributeSample | None) -> Floats:
     """The chance of each value; those that a sample does not have are a little likely, too."""
     if distribution is None or sample is None:
         return np.full(len(values), 1.0 / max(1, len(values)))

@@ -16,7 +16,7 @@ from foretell.filter.access_sets.access_tables import (
     AccessTables,
     slot_words,
 )
-from foretell.filter.access_sets.condition_chances import EventSample, condition_chances, key_limits
+from foretell.filter.access_sets.condition_chances import AttributeSample, condition_chances, key_limits
 from foretell.filter.access_sets.event_slots import EventSlots, SlotKind
 from foretell.filter.access_sets.match_kernels import CANDIDATES, MATCHES, WORK_KINDS
 from foretell.filter.access_sets.profile_conditions import ProfileConditions
@@ -53,7 +53,7 @@ class Generation:
     events: int = 0
 
     @classmethod
-    def of(cls, conditions: ProfileConditions, slots: EventSlots, sample: EventSample | None) -> Generation:
+    def of(cls, conditions: ProfileConditions, slots: EventSlots, sample: AttributeSample | None) -> Generation:
         """The tables of profiles, planned for the events of a sample."""
         chances = condition_chances(conditions, slots, sample)
         plan = plan_access(conditions, slots, chances)
@@ -76,7 +76,7 @@ class Generation:
         """The candidates of an event: as counted, or before events as expected."""
         return float(self.work[CANDIDATES]) / self.events if self.events else self.plan.candidates
 
-    def replanned(self, slots: EventSlots, sample: EventSample) -> float:
+    def replanned(self, slots: EventSlots, sample: AttributeSample) -> float:
         """The nanoseconds that an event would save if the groups were planned for a sample of events."""
         chances = condition_chances(self.typical, slots, sample)
         plan = plan_access(self.typical, slots, chances, self.left / max(1, len(self.typical)))
