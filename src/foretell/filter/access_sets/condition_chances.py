@@ -7,6 +7,7 @@ among the bounds of ranges as these do themselves.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from foretell.arrays import Floats, Ints
 from foretell.filter.access_sets.event_slots import ALL_BUT_ONE, LAST_FLOAT, LEAST_FLOAT, EventSlots, SlotKind
@@ -31,9 +32,9 @@ class AttributeSample:
 class ConditionChances:
     """Of each condition its chance; of a range also that of one which ends later, at the end of its width class."""
 
-    chance: Floats
-    window: Floats
-    width_class: Ints
+    chance: NDArray[np.float32]
+    window: NDArray[np.float32]
+    width_class: NDArray[np.int8]
 
 
 #: Width classes of ranges: without an upper or a lower bound, and others by the size of the range.
@@ -44,9 +45,10 @@ CLASSES = 64
 def condition_chances(
     conditions: ProfileConditions, slots: EventSlots, sample: AttributeSample | None
 ) -> ConditionChances:
-    chance = np.ones(len(conditions.slots))
-    window = np.ones(len(conditions.slots))
-    width_class = np.full(len(conditions.slots), -1, np.int64)
+    # Small numbers: of a million profiles these are four million.
+    chance = np.ones(len(conditions.slots), np.float32)
+    window = np.ones(len(conditions.slots), np.float32)
+    width_class = np.full(len(conditions.slots), -1, np.int8)
     for slot, (attribute, kind) in enumerate(slots.used):
         rows = np.flatnonzero(conditions.slots == slot)
         if not len(rows) or kind is SlotKind.PRESENCE:

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.arrays import Floats, Ints
+from foretell.arrays import Ints
 from foretell.filter.access_sets.access_plan import AccessPlan, plan_access
 from foretell.filter.access_sets.access_tables import (
     BY_RANGE,
@@ -57,7 +57,9 @@ class Generation:
         """The tables of profiles, planned for the events of a sample."""
         chances = condition_chances(conditions, slots, sample)
         plan = plan_access(conditions, slots, chances)
-        tables, places, sizes = _tables(conditions, plan, slots, chances.chance)
+        chance = chances.chance
+        del chances  # the rest of it is as large as the tables
+        tables, places, sizes = _tables(conditions, plan, slots, chance)
         typical = conditions.take(np.arange(0, len(conditions), 1 + len(conditions) // _TYPICAL))
         plan = replace(plan, group=np.zeros(0, np.int64))  # 8 MB of a million profiles
         work = np.zeros(WORK_KINDS, np.int64)
@@ -115,7 +117,7 @@ class Generation:
 
 
 def _tables(
-    conditions: ProfileConditions, plan: AccessPlan, slots: EventSlots, chance: Floats
+    conditions: ProfileConditions, plan: AccessPlan, slots: EventSlots, chance: NDArray[np.float32]
 ) -> tuple[AccessTables, Ints, Ints]:
     """The tables of a plan, the place of each profile's record, and the sizes of the arrays of cells."""
     layout = _layout(conditions, plan, slots)
