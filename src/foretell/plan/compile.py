@@ -12,6 +12,7 @@ from foretell.events.types import Type
 from foretell.garbage import collection_paused
 from foretell.language.checked import CheckedProgram, CheckedStatement, CheckedSubscription
 from foretell.plan.lower import arrivals
+from foretell.plan.lower.single_step import lower_single_step
 from foretell.plan.match_plan import (
     AbsencePlan,
     InputGroupPlan,
@@ -23,6 +24,7 @@ from foretell.plan.match_plan import (
 )
 from foretell.plan.nfa.automaton_size import MOST_EDGES
 from foretell.plan.observation import NOTHING_OBSERVED, ObservationPolicy
+from foretell.plan.openings import Opening, openings
 from foretell.plan.single_nfa import single_nfa
 from foretell.plan.strategy import (
     Executor,
@@ -99,12 +101,12 @@ class PlanCompiler:
 @record
 class GroupRecord:
     """A group in a snapshot: names of the subscriptions that joined, with the texts of those that left since; the order
-    in which they joined and left; whether one executor serves all rows of a template; whether it was observed."""
+    in which they joined and left; how the rows of a template run; whether it was observed."""
 
     kind: GroupKind
     joined: tuple[tuple[str, str | None], ...]
     moves: tuple[int, ...]
-    serves_all_rows: bool
+    template: TemplateMode
     observed: bool
 
 
@@ -132,23 +134,24 @@ class _GroupBuilder:
         self.input = self.before.input
         self.open = dict(self.before.open)
         self.next_group = self.before.next_group
+        self.alike: dict[tuple[GroupKind, Opening], int] = {}
 
     def plan(self) -> InputGroupPlan:
         statements, groups = self.before.statements.updated(self.statements), self.before.groups.updated(self.groups)
-        return InputGroupPlan(self.input, statements, groups, self.open, self.next_group)
+        alike = self.before.alike.updated(self.alike)
+        return InputGroupPlan(self.input, statements, groups, self.open, alike, self.next_group)
 
     def _group(self, number: int) -> NfaGroupPlan | AbsencePlan:
         return self.groups[number] if number in self.groups else self.before.groups[number]
 
     def add(self, subscription: CheckedSubscription, parameters: Mapping[str, Type], strategy: Strategy) -> None:
         kind = strategy.group_kind
-        known = self.open.get(kind)
         if strategy.executor.value is Executor.ABSENCE:
             mode = None if strategy.observation is None else strategy.observation.value
             group: int | None = self._new(AbsencePlan(subscription, mode))
-        elif known is not None and self._joinable(known):
-            group = known
-            self.groups[group] = self._joined(known, subscription)
+        elif (joinable := self._joinable(kind, subscription)) is not None:
+            group = joinable
+            self.groups[group] = self._joined(group, subscription)
         elif subscription.tree.table is not None and not parameters and not subscription.stage_has_rows:
             group = None
         else:
@@ -158,8 +161,7 @@ class _GroupBuilder:
             plan = self.groups[group]
             if isinstance(plan, NfaGroupPlan):
                 number = plan.moves[-1]
-                if plan.is_open:
-                    self.open[kind] = group
+                self._admit(group, plan, subscription)
         self.statements[subscription.name] = self._statement(subscription, strategy, parameters, group, number)
 
     def _statement(
@@ -180,9 +182,29 @@ class _GroupBuilder:
         self.groups[number] = group
         return number
 
-    def _joinable(self, number: int) -> bool:
-        group = self._group(number)
-        return isinstance(group, NfaGroupPlan) and group.is_open
+    def _joinable(self, kind: GroupKind, subscription: CheckedSubscription) -> int | None:
+        """The group that a subscription joins: one with a subscription that begins alike for as many steps as can be,
+        else the latest of its kind."""
+        if not kind.shares:
+            return None
+        for opening in reversed(openings(subscription)):
+            number = self.alike.get((kind, opening), self.before.alike.get((kind, opening)))
+            group = None if number is None else self._live_group(number)
+            if isinstance(group, NfaGroupPlan) and group.is_open_to_like:
+                return number
+        number = self.open.get(kind)
+        group = None if number is None else self._group(number)
+        return number if isinstance(group, NfaGroupPlan) and group.is_open else None
+
+    def _live_group(self, number: int) -> NfaGroupPlan | AbsencePlan | None:
+        return self.groups[number] if number in self.groups else self.before.groups.get(number)
+
+    def _admit(self, number: int, group: NfaGroupPlan, subscription: CheckedSubscription) -> None:
+        """Let others find the group that a subscription has joined."""
+        if group.is_open:
+            self.open[group.kind] = number
+        if group.kind.shares:
+            self.alike |= {(group.kind, opening): number for opening in openings(subscription)}
 
     def _joined(self, number: int, subscription: CheckedSubscription) -> NfaGroupPlan:
         group = self._group(number)
@@ -201,12 +223,18 @@ class _GroupBuilder:
         mode = None if strategy.observation is None else strategy.observation.value
         group = NfaGroupPlan(strategy.group_kind, (subscription,), (0,), selection=selection, observation=mode)
         selected, code_of, edges = selection is not None, self.compiler.code_of, self.compiler.edges
+        if strategy.executor.value is Executor.PROFILES:
+            return replace(group, profiled=lower_single_step(subscription, parameters, edges))
         if strategy.executor.value is Executor.ARRIVALS:
             lowered = arrivals.lower_arrivals(subscription, code_of, parameters, selected=selected, edges=edges)
             return replace(group, arrivals=lowered)
-        observed = mode not in (None, ObservationMode.CORRELATOR)
-        nfa = single_nfa(subscription, code_of, parameters, selected=selected, observed=observed, edges=edges)
-        return replace(group, nfa=nfa, keyed=choose_keys(nfa, observed=observed))
+        ways = {
+            "selected": selected,
+            "profiled": strategy.shares_runs,
+            "observed": mode not in (None, ObservationMode.CORRELATOR),
+        }
+        nfa = single_nfa(subscription, code_of, parameters, edges=edges, **ways)
+        return replace(group, nfa=nfa, keyed=choose_keys(nfa, observed=ways["observed"]))
 
     # ── from a snapshot ──
 
@@ -253,9 +281,8 @@ class _GroupBuilder:
                 self.groups[number] = self._joined(number, joined[move])
         group = self.groups[number]
         assert isinstance(group, NfaGroupPlan)
-        if group.is_open:
-            self.open[group.kind] = number
         for member in group.members:
+            self._admit(number, group, joined[member])
             yield self._statement(joined[member], strategies[member], parameters, number, member)
 
 
@@ -268,4 +295,4 @@ def _recorded_strategy(
     subscription: CheckedSubscription, parameters: Mapping[str, Type], record: GroupRecord
 ) -> Strategy:
     strategy = choose_strategy(subscription, parameters, observed=record.observed)
-    return as_recorded(subscription, strategy, record.kind, one_executor=record.serves_all_rows)
+    return as_recorded(subscription, strategy, record.kind, record.template)

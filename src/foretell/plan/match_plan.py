@@ -23,6 +23,8 @@ from foretell.language.checked import CheckedSubscription
 from foretell.language.printer import statement_text
 from foretell.plan.lower.arrivals import ArrivalPlan
 from foretell.plan.lower.program import SubscriptionPlan
+from foretell.plan.lower.single_step import SingleStepPlan
+from foretell.plan.openings import Opening
 from foretell.plan.persistent_map import PersistentMap
 from foretell.plan.prefix_sharing import SharedNfa
 from foretell.plan.result_schema import ResultSchema, result_schema
@@ -63,7 +65,8 @@ class InputPlan:
 
 @record
 class NfaGroupPlan:
-    """Subscriptions that one executor runs: several in a shared NFA, or one with an NFA or arrival lists of its own.
+    """Subscriptions that one executor runs: several in a shared NFA, or one with an NFA, arrival lists or a profile
+    index of its own.
 
     The group of a template whose rows run apart has an executor for each row.
     `joined` are all subscriptions that ever joined, by their numbers, and `moves` is the order in which they joined and
@@ -78,24 +81,32 @@ class NfaGroupPlan:
     keyed: Decision[bool] | None = None
     selection: TemplateSelection | None = None
     observation: ObservationMode | None = None
+    profiled: SingleStepPlan | None = None
 
     @cached_property
     def members(self) -> Mapping[int, SubscriptionPlan]:
         """The subscriptions that run, by their numbers."""
         if self.arrivals is not None:
             return {0: self.arrivals.program}
+        if self.profiled is not None:
+            return {0: self.profiled.program}
         assert self.nfa is not None
         return self.nfa.members
 
     @property
     def kernel(self) -> KernelDecision | None:
-        """The kernel that runs the NFA as it is now; arrival lists have one kernel."""
+        """The kernel that runs the NFA as it is now; arrival lists have one kernel, a profile index has its own."""
         return None if self.nfa is None else self.nfa.compiled.kernel
 
     @property
     def is_open(self) -> bool:
         """Whether another subscription may join."""
         return self.kind.shares and self.nfa is not None and not self.nfa.full
+
+    @property
+    def is_open_to_like(self) -> bool:
+        """Whether another subscription may join that begins like one of its own."""
+        return self.kind.shares and self.nfa is not None and not self.nfa.full_for_like
 
     def record(self) -> list[list[str | None]]:
         """The name of each subscription that joined, for a snapshot; with its text where it has left since."""
@@ -209,12 +220,16 @@ class StatementPlan:
 
 @record
 class InputGroupPlan:
-    """Statements that read one input. Groups are numbered in the order in which they were made."""
+    """Statements that read one input. Groups are numbered in the order in which they were made.
+
+    `open` has the group that statements of a kind join, `alike` that of those that begin like a statement of it.
+    """
 
     input: InputPlan
     statements: PersistentMap[str, StatementPlan] = field(default_factory=PersistentMap)
     groups: PersistentMap[int, NfaGroupPlan | AbsencePlan] = field(default_factory=PersistentMap)
     open: Mapping[GroupKind, int] = field(default_factory=dict)
+    alike: PersistentMap[tuple[GroupKind, Opening], int] = field(default_factory=PersistentMap)
     next_group: int = 0
 
     def without(self, name: str) -> InputGroupPlan:
@@ -225,7 +240,10 @@ class InputGroupPlan:
             number = statement.group
             groups = groups.without(number) if reduced is None else groups.updated({number: reduced})
         still_open = {kind: number for kind, number in self.open.items() if number in groups}
-        return replace(self, statements=self.statements.without(name), groups=groups, open=still_open)
+        alike = self.alike
+        if len(groups) < len(self.groups):
+            alike = PersistentMap().updated({key: number for key, number in alike.items() if number in groups})
+        return replace(self, statements=self.statements.without(name), groups=groups, open=still_open, alike=alike)
 
     @cached_property
     def reads_estimates(self) -> bool:

@@ -20,8 +20,12 @@ from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.nfa.automaton_size import MOST_EDGES
 from foretell.records import record
 
-#: An NFA takes subscriptions until it has so many states: the kernel visits each of them on every event.
+#: An NFA takes any subscriptions until it has so many states, since the kernel visits each of them on every event.
 MOST_STATES = 64
+
+#: It takes those that begin like one of its own until it has so many: elsewhere their common states would be visited
+#: twice. A change of an NFA flattens all its states, which takes 8 µs each.
+MOST_ALIKE = 1_024
 
 
 @record
@@ -61,7 +65,8 @@ class SharedNfa:
     """An immutable NFA of one or more subscriptions; `joined_by` and `without` give the next one.
 
     The numbers of states, slots and subscriptions never change: snapshots of runs refer to them.
-    Without `keyed` no state is indexed by a key.
+    Without `keyed` no state is indexed by a key. `parameters` are the columns of the FOR EACH table whose rows one
+    executor serves, by their profiles.
     """
 
     symbols: SymbolTable
@@ -76,6 +81,7 @@ class SharedNfa:
     strict: bool = True
     chains: bool = False
     next_number: int = 0
+    parameters: Mapping[str, Type] | None = None
 
     @classmethod
     def empty(cls, code_of: Callable[[str], int], simultaneous: bool, time: Type, *, keyed: bool = True) -> SharedNfa:
@@ -85,6 +91,11 @@ class SharedNfa:
     @property
     def full(self) -> bool:
         return len(self.states) >= MOST_STATES
+
+    @property
+    def full_for_like(self) -> bool:
+        """Whether it takes no subscriptions any more, not even those that begin like one of its own."""
+        return len(self.states) >= MOST_ALIKE
 
     @cached_property
     def compiled(self) -> CompiledNfa:
@@ -108,11 +119,13 @@ class SharedNfa:
         parameters: Mapping[str, Type] | None = None,
         *,
         selected: bool = False,
+        profiled: bool = False,
         edges: int = MOST_EDGES,
     ) -> tuple[SharedNfa, int]:
         """The NFA with one more subscription, and the number of that subscription in it."""
         symbols = self.symbols.copy()
-        lowered = lower_nfa(subscription, symbols, parameters, selected=selected, keyed=self.keyed, edges=edges)
+        ways = {"selected": selected, "profiled": profiled, "keyed": self.keyed}
+        lowered = lower_nfa(subscription, symbols, parameters, edges=edges, **ways)
         number = self.next_number
         assert not self.members or _is_shareable(lowered), "plan.strategy gives such a subscription its own NFA"
         pairs = self._equivalent(lowered) if self.members else {}
@@ -134,6 +147,7 @@ class SharedNfa:
             strict=self.strict and all(waiting.strict for waiting in lowered.states),
             chains=self.chains or plan.chains,
             next_number=number + 1,
+            parameters=parameters if profiled else None,
         )
         return joined, number
 

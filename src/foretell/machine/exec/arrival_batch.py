@@ -12,9 +12,9 @@ from foretell.events.types import Type
 from foretell.filter.column import Column
 from foretell.filter.predicates import EventColumns, Predicates
 from foretell.filter.string_dictionary import StringDictionary
-from foretell.filter.template_index import TemplateIndex
 from foretell.machine.exec.arrival_lists import ListHeads
 from foretell.machine.exec.batch_columns import event_column
+from foretell.machine.exec.row_selection import RowSelection
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.kernels.arrival_walk import ArrivalEvents
 from foretell.machine.kernels.structs import Values
@@ -40,7 +40,7 @@ class ArrivalColumns:
     plan: ArrivalPlan
     strings: StringDictionary
     parameters: Mapping[str, Column]
-    selection: TemplateIndex | None
+    selection: RowSelection | None
 
     def __post_init__(self) -> None:
         # The kinds of keys by which steps find their lists; the first is the lane alone.
@@ -59,7 +59,7 @@ class ArrivalColumns:
         flags: dict[EventExpression, Flags] = {}
         template_rows = None
         if self.selection is not None:
-            template_rows = self.selection.rows(events, self.strings)
+            template_rows = self.selection.starts(events)
             flags[RowSelected()] = template_rows != 0
         arrives = self._predicates.evaluate(events, self.strings, flags)
         for key, kind in self._kinds.items():

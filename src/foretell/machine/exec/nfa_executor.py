@@ -15,7 +15,6 @@ from foretell.arrays import Ints
 from foretell.events.types import Type
 from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
-from foretell.filter.template_index import TemplateIndex
 from foretell.machine.exec.batch_columns import BatchColumns, KernelBatch
 from foretell.machine.exec.kernel_variants import Extent, extent_of, kernel_for
 from foretell.machine.exec.limits import Limit, RunLedger, enforce_engine_limit, enforce_lane_limit
@@ -23,6 +22,7 @@ from foretell.machine.exec.match_output import MatchOutput, new_output
 from foretell.machine.exec.observation import LazyFurthestRuns, Observation
 from foretell.machine.exec.raw_matches import NO_NODES, WORK_ON_MATCHES, RawMatches
 from foretell.machine.exec.reverse_scan import ReverseScan
+from foretell.machine.exec.row_selection import MOST_ROWS, RowSelection
 from foretell.machine.exec.run_pool import RecordedRuns, RunPool
 from foretell.machine.exec.stopped_lanes import StoppedLanes
 from foretell.machine.input.event_buffer import EventSegment
@@ -34,6 +34,7 @@ from foretell.machine.kernels.structs import Nodes, Output, ProbeArrays, ProbedL
 from foretell.machine.matches.exclusions import NO_EXCLUSION
 from foretell.machine.matches.longest import LiveStarts
 from foretell.machine.observe.observer import Probe
+from foretell.machine.trie_rows import TrieRows
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.strategy import Kernel
 from foretell.storage.recorded_values import FAR, indices, instant, require_range, whole
@@ -45,6 +46,9 @@ _KERNELS: Mapping[Kernel, Callable[..., Any]] = {
     Kernel.LONGEST: longest.run_longest,
     Kernel.LONGEST_GENERAL: longest.run_longest_events,
 }
+
+#: Runs that carry rows may part into many with each event: with so much room they are seldom counted beforehand.
+ROOM_FOR_ROWS = 8192
 
 #: The kernel may ask for room for so many times as many runs as there are, before it has to count.
 MOST_UNCOUNTED = 4
@@ -62,7 +66,8 @@ class NfaExecutor:
     nfa: CompiledNfa
     strings: StringDictionary
     parameters: Mapping[str, Column] = field(default_factory=dict)
-    selection: TemplateIndex | None = None
+    selection: RowSelection | None = None
+    rows: TrieRows | None = None
     ledger: RunLedger = field(default_factory=RunLedger)
     probe: Probe | None = None
 
@@ -72,7 +77,9 @@ class NfaExecutor:
         self.dropped: dict[int, int] = {}
         self.dropped_by: Limit = "lane"
         self.pool = RunPool(self.nfa, self.ledger.limits.lane)
-        self.columns = BatchColumns(self.strings, self.parameters, self.selection)
+        if self.rows is not None:
+            self.pool.grow(ROOM_FOR_ROWS)
+        self.columns = BatchColumns(self.strings, self.parameters, self.selection, self.rows)
         self.now: int | float | None = None
         self.observation: Observation | None = None
         self.exclusion = NO_EXCLUSION
@@ -87,7 +94,7 @@ class NfaExecutor:
         self._reverse_scan = ReverseScan(self.nfa)
         self._tables = Held(self.nfa.tables)
         chosen, extent = self.nfa.kernel.kernel.value, extent_of(self.nfa)
-        self._kernel = kernel_for(_KERNELS[chosen], extent)
+        self._kernel = kernel_for(_KERNELS[chosen], extent, rows=self.rows is not None)
         self._is_longest = chosen in (Kernel.LONGEST, Kernel.LONGEST_GENERAL)
         self._is_lockstep = chosen.lockstep
         self.columns.prepare(self.nfa, interprets=extent is not Extent.PREDICATES and not chosen.lockstep)
@@ -131,11 +138,12 @@ class NfaExecutor:
         if not nfa.alive.all():
             self.sweep()
 
-    def move_rows(self, selection: TemplateIndex, move: Callable[[Ints], Ints]) -> None:
+    def move_rows(self, move: Callable[[Ints], Ints]) -> None:
         """Go on with other rows of the template: `move` says where those of an interval are now."""
-        self.columns.selection = selection
         used, cells = self.pool.in_use, self.pool.cells
         cells[used, layout.RUN_ROWS] = move(cells[used, layout.RUN_ROWS])
+        if self.rows is not None and len(without := used[cells[used, layout.RUN_ROWS] == 0]):
+            self.pool.remove(without, -math.inf if self.now is None else self.now)
 
     # ── a batch ──
 
@@ -380,7 +388,8 @@ class NfaExecutor:
             own = [plans[member] for member in members if member in plans]
             if own:
                 most[:, state] = min(len(plan.steps) for plan in own), min(len(plan.deferred) for plan in own)
-        rows = 0 if self.columns.selection is None else len(self.columns.selection.sorted_rows)
+        rows = 0 if self.columns.selection is None else MOST_ROWS
+        rows = rows if self.rows is None else len(self.rows.sorted_rows)
         return RecordedRuns(bounds, self.columns.lists, rows, most[0], most[1])
 
 

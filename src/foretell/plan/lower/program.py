@@ -26,6 +26,7 @@ from foretell.plan.result_schema import ResultSchema, result_schema
 from foretell.records import record
 
 if TYPE_CHECKING:
+    from foretell.plan.lower.row_levels import RowLevels
     from foretell.plan.strategy import KernelDecision
 
 #: An expression about one event.
@@ -137,7 +138,8 @@ class CompiledNfa:
     of runs. `owners` has for each state the number of the
     subscription that it is a match of, or -1; `members` those that go through it, none where it is dead. In an NFA that
     `waits`, time completes matches; one that `chains` keeps the events of repeated steps, or gaps. `process_key` is the
-    column that tells processes of a lane apart for observers, or NONE.
+    column that tells processes of a lane apart for observers, or NONE. `rows` are the levels of the rows of a template
+    that it serves by their profiles.
     """
 
     tables: NfaTables
@@ -155,6 +157,7 @@ class CompiledNfa:
     chains: bool
     time: Type
     process_key: int
+    rows: RowLevels | None = None
 
     @property
     def has_process_key(self) -> bool:
