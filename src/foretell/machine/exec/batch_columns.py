@@ -17,12 +17,14 @@ from foretell.filter.predicates import EventColumns, Predicates
 from foretell.filter.string_dictionary import Heap, StringDictionary
 from foretell.filter.template_index import TemplateIndex
 from foretell.jit import read_only
+from foretell.machine.exec.active_set import ActiveSet, OpenLanes
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.lane_index import LaneIndex
 from foretell.machine.input.occurrence_counters import OccurrenceCounters
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.kernels.held import Held
 from foretell.machine.kernels.structs import Batch, BatchEvents, Bytecode, Evaluated, Events, Values
+from foretell.plan.detection import Detection, detection_of_nfa
 from foretell.plan.expressions import EventStart, EveryNth, IndexKey, PresenceFlag, RowSelected
 from foretell.plan.lower.bytecode import Code
 from foretell.plan.lower.program import CompiledNfa, EventExpression
@@ -62,26 +64,36 @@ class BatchColumns:
     def prepare(self, nfa: CompiledNfa, *, interprets: bool) -> None:
         """From now on make the batches of this NFA; `interprets` where kernels reach the interpreter of conditions."""
         self._nfa, self._interprets = nfa, interprets
-        self._predicates = Predicates(nfa.predicates)
+        self.predicates = Predicates(nfa.predicates)
+        self.detect(detection_of_nfa(nfa))
         if interprets and len(self._stack.integers) < nfa.code.code.depth:
             self._stack = new_stack(nfa.code.code)
         self._heap: Heap | None = None
         self._kept = Held(self._new_arrays(LEAST_KEPT))
+
+    def detect(self, detection: Detection) -> None:
+        """Evaluate predicates where the detection says."""
+        self._single_step = detection.single_step
+        self._active = ActiveSet(detection, self.predicates, self._nfa.time) if self._single_step else None
 
     @property
     def lists(self) -> int:
         """The most lists that a value finds, of one type."""
         return max(map(len, self.value_lists.values())) if self.value_lists else 0
 
-    def batch(self, segment: EventSegment) -> KernelBatch:
-        """The batch for the kernels."""
+    def batch(self, segment: EventSegment, lanes: OpenLanes, lane_count: int) -> KernelBatch:
+        """The batch for the kernels; `lanes` tell where partial matches wait."""
         events, count = segment.events, len(segment)
         arrays = self._kept.value if count <= len(self._kept.value.rows) else self._new_arrays(count)
         flags = self._occurrence_flags(self._nfa.counted, events, segment.lane) if self._nfa.counted else {}
         if self.selection is not None:
             arrays.rows[:count] = self.selection.rows(events, self.strings)
             flags[RowSelected()] = arrays.rows[:count] != 0
-        self._predicates.write(arrays.predicates.view(np.bool_), events, self.strings, flags)
+        holds = arrays.predicates.view(np.bool_)
+        self.predicates.write(holds, events, self.strings, flags, self._single_step)
+        if self._active is not None:
+            self._active.write(holds, segment, self.strings, lanes, lane_count)
+        self.predicates.write_unions(holds, count)
         for number, expression in enumerate(self._nfa.columns):
             column = self._column(expression, segment)
             arrays.columns.integers[number, :count] = column.values.view(np.int64)
@@ -96,7 +108,7 @@ class BatchColumns:
         columns, code = len(self._nfa.columns), self._nfa.code.code
         words = np.zeros((max(1, columns), size if columns else 1), np.int64)
         return Evaluated(
-            predicates=np.zeros((max(1, len(self._predicates)), size), np.uint8),
+            predicates=np.zeros((max(1, len(self.predicates)), size), np.uint8),
             rows=np.zeros(size, np.int64),
             columns=Values(words.view(np.float64), words, np.zeros(words.shape, np.uint8)),
             parameters=self._row if self._interprets else None,

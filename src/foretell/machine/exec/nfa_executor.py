@@ -16,6 +16,7 @@ from foretell.events.types import Type
 from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.filter.template_index import TemplateIndex
+from foretell.machine.exec.active_set import OpenRuns
 from foretell.machine.exec.batch_columns import BatchColumns, KernelBatch
 from foretell.machine.exec.kernel_variants import Extent, extent_of, kernel_for
 from foretell.machine.exec.limits import Limit, RunLedger, enforce_engine_limit, enforce_lane_limit
@@ -72,6 +73,7 @@ class NfaExecutor:
         self.dropped: dict[int, int] = {}
         self.dropped_by: Limit = "lane"
         self.pool = RunPool(self.nfa, self.ledger.limits.lane)
+        self._open_runs = OpenRuns(self.pool)
         self.columns = BatchColumns(self.strings, self.parameters, self.selection)
         self.now: int | float | None = None
         self.observation: Observation | None = None
@@ -142,7 +144,7 @@ class NfaExecutor:
     def process(self, segment: EventSegment, lane_count: int, now: int | float) -> RawMatches:
         """The matches that the events of a batch complete, and those that time completes by `now`."""
         self.output.prepare()
-        batch = self.columns.batch(segment)
+        batch = self.columns.batch(segment, self._open_runs, lane_count)
         self.pool.grow_lanes(max(lane_count, self.columns.lists, 1))
         probe = None if self.probe is None else self._probe_arrays(len(segment), self.probe)
         self.pool.forget_nodes()

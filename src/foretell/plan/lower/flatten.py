@@ -33,7 +33,8 @@ from foretell.plan.expressions import Disjunction
 from foretell.plan.lower.bytecode import LinkedCode, link
 from foretell.plan.lower.ir import CHAINED, NO_CODE, NO_MARK, Guard, RegisterUpdate
 from foretell.plan.lower.program import CompiledNfa
-from foretell.plan.strategy import NfaShape, choose_kernel
+from foretell.plan.shapes import NfaShape
+from foretell.plan.strategy import choose_kernel
 
 if TYPE_CHECKING:
     from foretell.plan.prefix_sharing import SharedEdge, SharedNfa, SharedState
