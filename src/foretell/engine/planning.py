@@ -71,7 +71,9 @@ def _started(
     strings = StringDictionary()
     compiler = PlanCompiler(strings.constant, observers, (limits or Limits()).edges)
     plan = compiler.compile(program, _types(tables or {}))
-    return MatchRuntime(plan, strings, tables, limits, observers, stages)
+    runtime = MatchRuntime(plan, strings, tables, limits, observers, stages)
+    runtime.adopt_plans()
+    return runtime
 
 
 def extend_runtime(

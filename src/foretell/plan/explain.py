@@ -219,6 +219,7 @@ def _choices(
     """Every choice, in the order in which an event meets them."""
     yield ExplainedChoice("executor", strategy.executor.value.value, strategy.executor.why)
     yield from _kernel_choices(strategy, nfa if shared is None else shared.nfa)
+    yield from _detection_choices(strategy, nfa if shared is None else shared.nfa, arrivals)
     if strategy.executor.value is not Executor.HIDDEN:
         others = [] if shared is None else [m.subscription.name for m in shared.members.values()]
         others = [f"`{other}`" for other in others if other != name]

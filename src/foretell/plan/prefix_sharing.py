@@ -20,8 +20,9 @@ from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.nfa.automaton_size import MOST_EDGES
 from foretell.records import record
 
-#: An NFA takes subscriptions until it has so many states: the kernel visits each of them on every event.
-MOST_STATES = 64
+#: An NFA takes subscriptions until it has so many states: the kernel visits each of them on every event. Where every
+#: operator is `,`, it visits runs alone, and finds starts by an index.
+MOST_STATES, MOST_STRICT_STATES = 64, 1024
 
 
 @record
@@ -84,7 +85,7 @@ class SharedNfa:
 
     @property
     def full(self) -> bool:
-        return len(self.states) >= MOST_STATES
+        return len(self.states) >= (MOST_STRICT_STATES if self.strict else MOST_STATES)
 
     @cached_property
     def compiled(self) -> CompiledNfa:

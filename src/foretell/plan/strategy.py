@@ -445,3 +445,22 @@ def choose_detection(shape: DetectionShape) -> Decision[frozenset[int]]:
     most = max(shape.nanoseconds.values())
     why = f"up to {most:.0f} ns an event are saved, finding where partial matches wait takes {PARTIAL_EVALUATION:.0f}"
     return Decision(costly, why)
+
+
+# ── late guards ──
+
+#: So many predicates of later steps are evaluated for whole batches in any case: that is quick.
+MOST_EARLY = 16
+
+#: The time of the interpreter for the condition of an edge, in nanoseconds.
+LATE_GUARD = 25.0
+
+
+def choose_late_guards(later: int, *, next_only: bool) -> Decision[bool]:
+    """Whether the kernel may evaluate the conditions of later steps (plan.lower.late_guards), from their number."""
+    if not next_only:
+        return Decision(False, "their predicates tell which partial matches an event concerns")
+    if later <= MOST_EARLY:
+        return Decision(False, f"whole columns are quick for {MOST_EARLY} predicates or fewer")
+    return Decision(True, f"{later:,} predicates of later steps: batches that begin few matches evaluate them one by one")
+

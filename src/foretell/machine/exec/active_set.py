@@ -23,7 +23,7 @@ from foretell.machine.kernels import active_rows
 from foretell.plan.detection import Detection, WaitingPlace
 
 #: A part of a batch that is larger than this is not worth taking out of it.
-_LARGE_PART = 0.5
+LARGE_PART = 0.5
 
 
 class OpenLanes(Protocol):
@@ -86,7 +86,7 @@ class ActiveSet:
                     wanted = found & ~done[number] if number in done else found
                     done[number] = done[number] | found if number in done else found
                     rows = np.flatnonzero(wanted)
-                    if len(rows) > _LARGE_PART * count:
+                    if len(rows) > LARGE_PART * count:
                         rows = None
                         done[number] = np.ones(count, np.bool_)
                     self.predicates.write_rows(number, rows, result, segment.events, strings)

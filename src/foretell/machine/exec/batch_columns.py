@@ -18,6 +18,7 @@ from foretell.filter.string_dictionary import Heap, StringDictionary
 from foretell.filter.template_index import TemplateIndex
 from foretell.jit import read_only
 from foretell.machine.exec.active_set import ActiveSet, OpenLanes
+from foretell.machine.exec.start_index import StartIndex
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.lane_index import LaneIndex
 from foretell.machine.input.occurrence_counters import OccurrenceCounters
@@ -27,7 +28,9 @@ from foretell.machine.kernels.structs import Batch, BatchEvents, Bytecode, Evalu
 from foretell.plan.detection import Detection, detection_of_nfa
 from foretell.plan.expressions import EventStart, EveryNth, IndexKey, PresenceFlag, RowSelected
 from foretell.plan.lower.bytecode import Code
+from foretell.plan.lower.late_guards import LateGuards
 from foretell.plan.lower.program import CompiledNfa, EventExpression
+from foretell.plan.strategy import LATE_GUARD
 from foretell.storage.recorded_values import require_range
 
 #: The arrays for batches of up to so many events are kept for the next batch; at first they have room for the least.
@@ -65,6 +68,8 @@ class BatchColumns:
         """From now on make the batches of this NFA; `interprets` where kernels reach the interpreter of conditions."""
         self._nfa, self._interprets = nfa, interprets
         self.predicates = Predicates(nfa.predicates)
+        self._starts = StartIndex(nfa)
+        self.is_late = False  # whether the kernel evaluates the later steps of this batch
         self.detect(detection_of_nfa(nfa))
         if interprets and len(self._stack.integers) < nfa.code.code.depth:
             self._stack = new_stack(nfa.code.code)
@@ -81,8 +86,8 @@ class BatchColumns:
         """The most lists that a value finds, of one type."""
         return max(map(len, self.value_lists.values())) if self.value_lists else 0
 
-    def batch(self, segment: EventSegment, lanes: OpenLanes, lane_count: int) -> KernelBatch:
-        """The batch for the kernels; `lanes` tell where partial matches wait."""
+    def batch(self, segment: EventSegment, lanes: OpenLanes, lane_count: int, alive: int) -> KernelBatch:
+        """The batch for the kernels; `lanes` tell where partial matches wait, of which so many are `alive`."""
         events, count = segment.events, len(segment)
         arrays = self._kept.value if count <= len(self._kept.value.rows) else self._new_arrays(count)
         flags = self._occurrence_flags(self._nfa.counted, events, segment.lane) if self._nfa.counted else {}
@@ -90,7 +95,14 @@ class BatchColumns:
             arrays.rows[:count] = self.selection.rows(events, self.strings)
             flags[RowSelected()] = arrays.rows[:count] != 0
         holds = arrays.predicates.view(np.bool_)
-        self.predicates.write(holds, events, self.strings, flags, self._single_step)
+        late = self._nfa.late
+        without = self._single_step if late is None else self._single_step | late.predicates
+        self.predicates.write(holds, events, self.strings, flags, without)
+        begun = self._starts.write(arrays.hits, holds, count) if self._starts.applies else None
+        self.is_late = late is not None and begun is not None and self._asks_little(late, begun + alive, count)
+        if late is not None and not self.is_late:
+            for number in late.predicates - self._single_step:
+                self.predicates.write_rows(number, None, holds, events, self.strings)
         if self._active is not None:
             self._active.write(holds, segment, self.strings, lanes, lane_count)
         self.predicates.write_unions(holds, count)
@@ -101,6 +113,10 @@ class BatchColumns:
         time = read_only(events.time.values)
         start = time if events.start is events.time else read_only(events.start.values)
         return KernelBatch(BatchEvents(segment.base, segment.lane.view(np.uint64), time, start), self._held(arrays))
+
+    def _asks_little(self, late: LateGuards, runs: int, count: int) -> bool:
+        """Whether so few runs ask for the conditions of later steps that the kernel evaluates them sooner."""
+        return runs * late.fan * LATE_GUARD < count * late.nanoseconds
 
     def _new_arrays(self, count: int) -> Evaluated:
         """Arrays with room for so many events, if they are few for more."""
@@ -114,6 +130,7 @@ class BatchColumns:
             parameters=self._row if self._interprets else None,
             code=bytecode(code, self.strings),
             stack=self._stack if self._interprets else None,
+            hits=self._starts.arrays(size),
         )
 
     def _held(self, arrays: Evaluated) -> Held[Evaluated]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from foretell.language import tree
 from foretell.plan.expressions import Disjunction
 
-_PLAIN, _TEXT = 0.5, 150.0
+_PLAIN, TEXT = 0.5, 150.0
 _FUNCTIONS = {"exp": 3.0, "ln": 3.0, "round": 3.0, "pow": 8.0}
 _TEXT_FUNCTIONS = frozenset({"contains", "starts_with", "ends_with", "regexp_like", "lower", "upper", "substr"})
 
@@ -29,9 +29,9 @@ def _nodes(condition: tree.Expression) -> Iterable[tree.Node]:
 def _of_node(node: tree.Node) -> float:
     match node:
         case tree.Like():
-            return _TEXT
+            return TEXT
         case tree.Call(function=function):
-            return _TEXT if function in _TEXT_FUNCTIONS else _FUNCTIONS.get(function, _PLAIN)
+            return TEXT if function in _TEXT_FUNCTIONS else _FUNCTIONS.get(function, _PLAIN)
         case tree.Binary() | tree.Between() | tree.Case():
             return _PLAIN
         case tree.In(options=options):

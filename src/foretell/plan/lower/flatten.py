@@ -30,11 +30,12 @@ from foretell.language import tree
 from foretell.machine.kernels.layout import COMPUTE, GAP, NEXT, NONE, SET, UPDATE_KIND, WHERE
 from foretell.machine.kernels.structs import Fan, NfaTables
 from foretell.plan.expressions import Disjunction
-from foretell.plan.lower.bytecode import LinkedCode, link
+from foretell.plan.lower.bytecode import Code, LinkedCode, link
 from foretell.plan.lower.ir import CHAINED, NO_CODE, NO_MARK, Guard, RegisterUpdate
+from foretell.plan.lower.late_guards import LateGuardCompiler, compilable, late_edges
 from foretell.plan.lower.program import CompiledNfa
 from foretell.plan.shapes import NfaShape
-from foretell.plan.strategy import choose_kernel
+from foretell.plan.strategy import choose_kernel, choose_late_guards
 
 if TYPE_CHECKING:
     from foretell.plan.prefix_sharing import SharedEdge, SharedNfa, SharedState
@@ -57,7 +58,9 @@ class _Flattening:
 
     def compiled(self) -> CompiledNfa:
         shared, states, edges = self.shared, self.states, self.edges
-        linked = link(shared.symbols.codes)
+        columns = dict(shared.symbols.slot_table.columns)
+        late_codes, late = self._late_codes(columns)
+        linked = link([*shared.symbols.codes, *late_codes])
         starting = [i for i, e in enumerate(edges) if e.source is None]
         leaving = np.bincount(
             np.array([e.source for e in edges if e.source is not None], np.int64), minlength=len(states)
@@ -84,23 +87,49 @@ class _Flattening:
             simultaneous=shared.simultaneous,
         )
         slot_table = shared.symbols.slot_table
+        kernel = choose_kernel(self._shape(tables, int(tables.begins), chain_nodes))
+        predicates = tuple(self.predicates)
         return CompiledNfa(
             tables=tables,
             code=linked,
-            columns=tuple(slot_table.columns),
-            predicates=tuple(self.predicates),
+            columns=tuple(columns),
+            predicates=predicates,
             slots=max(1, len(slot_table.slots)),
             positions=slot_table.position_slots,
             texts=slot_table.text_slots,
             lists=slot_table.list_slots,
             owners=np.array([s.owner for s in states], np.int64),
             members=tuple(frozenset(s.members) for s in states),
-            kernel=choose_kernel(self._shape(tables, int(tables.begins), chain_nodes)),
+            kernel=kernel,
             waits=any(s.waiting.waits and s.members for s in states),
             chains=shared.chains,
             time=shared.time,
             process_key=self._process_key(kept),
+            late=late_edges(tables.edges, linked, late, predicates, tables.fan.runs) if late else None,
         )
+
+    def _late_codes(self, columns: dict[tree.Expression, int]) -> tuple[list[Code], dict[int, int]]:
+        """The codes of late guards, and of each edge that has one the number among all codes. `columns` grow."""
+        shared = self.shared
+        later = {e.guard.predicate for e in self.edges if e.source is not None and e.guard.predicate >= 0}
+        wanted = choose_late_guards(len(later), next_only=shared.strict and not shared.simultaneous)
+        if not wanted.value or not shared.members:
+            return [], {}
+        subscription = next(iter(shared.members.values())).subscription
+        compiler, symbols = LateGuardCompiler(subscription, shared.symbols, columns), shared.symbols
+        codes: dict[tuple[int, int], tuple[int, Code]] = {}
+        numbers: dict[int, int] = {}
+        for i, edge in enumerate(self.edges):
+            guard = edge.guard
+            if edge.source is None or guard.predicate < 0 or not compilable(self._all_predicates[guard.predicate]):
+                continue
+            key = guard.predicate, guard.code
+            if key not in codes:
+                rest = None if guard.code == NO_CODE else symbols.codes[guard.code]
+                code = compiler.code(self._all_predicates[guard.predicate], rest)
+                codes[key] = len(symbols.codes) + len(codes), code
+            numbers[i], _ = codes[key]
+        return [code for _, code in codes.values()], numbers
 
     def _shape(self, tables: NfaTables, begins: int, chain_nodes: int) -> NfaShape:
         return NfaShape(

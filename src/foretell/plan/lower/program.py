@@ -26,6 +26,7 @@ from foretell.plan.result_schema import ResultSchema, result_schema
 from foretell.records import record
 
 if TYPE_CHECKING:
+    from foretell.plan.lower.late_guards import LateGuards
     from foretell.plan.strategy import KernelDecision
 
 #: An expression about one event.
@@ -119,15 +120,6 @@ class SubscriptionPlan:
         return any(s.shape.repeated for s in self.subscription.steps.values()) or bool(self.deferred)
 
 
-def _walk(condition: tree.Expression) -> Iterator[tree.Node]:
-    if isinstance(condition, Disjunction):
-        for option in condition.predicates:
-            for part in option:
-                yield from _walk(part)
-    else:
-        yield from condition.walk()
-
-
 @record
 class CompiledNfa:
     """A compiled pattern, or several that share states: the tables that kernels run, and what they need of each batch.
@@ -137,7 +129,8 @@ class CompiledNfa:
     of runs. `owners` has for each state the number of the
     subscription that it is a match of, or -1; `members` those that go through it, none where it is dead. In an NFA that
     `waits`, time completes matches; one that `chains` keeps the events of repeated steps, or gaps. `process_key` is the
-    column that tells processes of a lane apart for observers, or NONE.
+    column that tells processes of a lane apart for observers, or NONE. With `late` guards, later steps may be evaluated
+    when a run asks.
     """
 
     tables: NfaTables
@@ -155,6 +148,7 @@ class CompiledNfa:
     chains: bool
     time: Type
     process_key: int
+    late: LateGuards | None = None
 
     @property
     def has_process_key(self) -> bool:
@@ -192,7 +186,8 @@ class CompiledNfa:
     @cached_property
     def lagged(self) -> set[Lagged]:
         """The columns of earlier events of the lane that predicates compare with."""
-        nodes = (n for p in self.predicates for c in p for n in _walk(c))
+        # What a union names, the predicates name that it unites.
+        nodes = (n for p in self.predicates for c in p if not isinstance(c, Disjunction) for n in c.walk())
         return {n for n in nodes if isinstance(n, Lagged)}
 
     @cached_property
