@@ -157,7 +157,7 @@ class NfaGroup:
         spans = np.searchsorted(owner, numbers).tolist(), np.searchsorted(owner, numbers + 1).tolist()
         results = []
         for member, first, last in zip(self.members.values(), *spans, strict=True):
-            if first < last or (member.waits and member.waiting):
+            if first < last or member.waiting:
                 results.append(member.process(matches.only(slice(first, last)), now, order))
         return results
 
