@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from foretell.events.types import Type
 from foretell.filter.column import Column, constant, no_nulls
+from foretell.filter.profile_matches import ProfileMatches
 from foretell.filter.profile_tree.conditions import above, at_least, between, equal, unequal
 from foretell.filter.profile_tree.event_distribution import JointDistribution
 from foretell.filter.profile_tree.profiles import AttributeDomain, AttributeRanges, ProfileSet, profiles_of_boxes
-from foretell.filter.profile_tree.tree import ProfileMatches, build_tree
+from foretell.filter.profile_tree.tree import build_tree
 from foretell.filter.profile_tree.tree_structure import build_structure
 from foretell.filter.profile_tree.value_order import ValueOrder
 from foretell.filter.string_dictionary import StringDictionary

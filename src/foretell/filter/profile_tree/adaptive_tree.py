@@ -11,12 +11,13 @@ from concurrent.futures import Executor, Future
 from contextlib import suppress
 
 from foretell.filter.column import Column
+from foretell.filter.profile_matches import ProfileMatches
 from foretell.filter.profile_tree.ageing_sample import SAMPLE_EVENTS, AgeingSample
 from foretell.filter.profile_tree.attribute_order import MOST_TREES, best_tree
 from foretell.filter.profile_tree.drift import drift
 from foretell.filter.profile_tree.event_distribution import EventDistribution, JointDistribution
 from foretell.filter.profile_tree.profiles import ProfileSet
-from foretell.filter.profile_tree.tree import ProfileMatches, ProfileTree, ordered_tree
+from foretell.filter.profile_tree.tree import ProfileTree, ordered_tree
 from foretell.filter.profile_tree.tree_size import ProfileTreeTooLargeError
 from foretell.filter.profile_tree.tree_structure import MOST_MEMBERS
 from foretell.filter.profile_tree.value_order import ValueOrder

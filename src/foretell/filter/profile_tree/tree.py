@@ -9,6 +9,7 @@ import numpy as np
 
 from foretell.arrays import Flags, Ints
 from foretell.filter.column import Column
+from foretell.filter.profile_matches import ProfileMatches
 from foretell.filter.profile_tree.event_distribution import EventDistribution
 from foretell.filter.profile_tree.expected_operations import ExpectedOperations, expected_operations
 from foretell.filter.profile_tree.profiles import AttributeDomain, ProfileSet
@@ -29,14 +30,6 @@ from foretell.records import record
 #: peaked ones take half (docs/results.md).
 _PER_EVENT, _PER_NODE, _PER_MATCH = 5.0, 3.0, 1.0
 _PER_OPERATION = ((1_000_000, 4.0), (32_000_000, 8.0), (math.inf, 25.0))
-
-
-@record
-class ProfileMatches:
-    """The profiles of event e are `profiles[offsets[e]:offsets[e + 1]]`, ascending."""
-
-    offsets: Ints
-    profiles: Ints
 
 
 @record
