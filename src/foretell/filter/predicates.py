@@ -153,9 +153,11 @@ class Predicates:
                 result[number, :count] = hold(conditions, events, strings, precomputed)
                 self.operations += count
 
-    def write_unions(self, result: Flags, count: int) -> None:
+    def write_unions(self, result: Flags, count: int, without: Container[int] = ()) -> None:
         """Writes the flags of unions, from those of the predicates that they unite."""
         for number, options in self._unions.items():
+            if number in without:
+                continue
             union = result[number, :count]
             union[:] = result[options[0], :count]
             for option in options[1:]:

@@ -68,7 +68,7 @@ class BatchColumns:
         """From now on make the batches of this NFA; `interprets` where kernels reach the interpreter of conditions."""
         self._nfa, self._interprets = nfa, interprets
         self.predicates = Predicates(nfa.predicates)
-        self._starts = StartIndex(nfa)
+        self._starts = StartIndex(nfa, self.strings)
         self.is_late = False  # whether the kernel evaluates the later steps of this batch
         self.detect(detection_of_nfa(nfa))
         if interprets and len(self._stack.integers) < nfa.code.code.depth:
@@ -79,6 +79,7 @@ class BatchColumns:
     def detect(self, detection: Detection) -> None:
         """Evaluate predicates where the detection says."""
         self._single_step = detection.single_step
+        self._openers = frozenset(opener for place in detection.places for opener in place.openers)
         self._active = ActiveSet(detection, self.predicates, self._nfa.time) if self._single_step else None
 
     @property
@@ -95,17 +96,21 @@ class BatchColumns:
             arrays.rows[:count] = self.selection.rows(events, self.strings)
             flags[RowSelected()] = arrays.rows[:count] != 0
         holds = arrays.predicates.view(np.bool_)
-        late = self._nfa.late
-        without = self._single_step if late is None else self._single_step | late.predicates
-        self.predicates.write(holds, events, self.strings, flags, without)
-        begun = self._starts.write(arrays.hits, holds, count) if self._starts.applies else None
+        late, starts = self._nfa.late, self._starts
+        later = frozenset() if late is None else late.predicates
+        self.predicates.write(holds, events, self.strings, flags, self._single_step | later | starts.indexed)
+        begun = starts.write(arrays.hits, holds, events, self.strings) if starts.applies else None
         self.is_late = late is not None and begun is not None and self._asks_little(late, begun + alive, count)
-        if late is not None and not self.is_late:
-            for number in late.predicates - self._single_step:
-                self.predicates.write_rows(number, None, holds, events, self.strings)
+        early = self._openers & (later | starts.indexed)
+        if not self.is_late:
+            early |= starts.asked_later | later
+        if begun is None:
+            early |= starts.indexed
+        for number in early - self._single_step:
+            self.predicates.write_rows(number, None, holds, events, self.strings)
         if self._active is not None:
             self._active.write(holds, segment, self.strings, lanes, lane_count)
-        self.predicates.write_unions(holds, count)
+        self.predicates.write_unions(holds, count, () if begun is None else (starts.begins,))
         for number, expression in enumerate(self._nfa.columns):
             column = self._column(expression, segment)
             arrays.columns.integers[number, :count] = column.values.view(np.int64)

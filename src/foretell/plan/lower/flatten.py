@@ -34,8 +34,9 @@ from foretell.plan.lower.bytecode import Code, LinkedCode, link
 from foretell.plan.lower.ir import CHAINED, NO_CODE, NO_MARK, Guard, RegisterUpdate
 from foretell.plan.lower.late_guards import LateGuardCompiler, compilable, late_edges
 from foretell.plan.lower.program import CompiledNfa
+from foretell.plan.lower.start_profiles import StartProfiles, start_profiles
 from foretell.plan.shapes import NfaShape
-from foretell.plan.strategy import choose_kernel, choose_late_guards
+from foretell.plan.strategy import Kernel, KernelDecision, choose_kernel, choose_late_guards
 
 if TYPE_CHECKING:
     from foretell.plan.prefix_sharing import SharedEdge, SharedNfa, SharedState
@@ -106,7 +107,15 @@ class _Flattening:
             time=shared.time,
             process_key=self._process_key(kept),
             late=late_edges(tables.edges, linked, late, predicates, tables.fan.runs) if late else None,
+            starts=self._start_profiles(starting, kernel),
         )
+
+    def _start_profiles(self, starting: list[int], kernel: KernelDecision) -> tuple[StartProfiles, ...]:
+        """The conditions of events that begin runs, where the kernel takes its starts from an index."""
+        if kernel.kernel.value is not Kernel.STRICT or not self.shared.members:
+            return ()
+        conditions = {i: self._all_predicates[p] for i in starting if (p := self.edges[i].guard.predicate) >= 0}
+        return start_profiles(conditions, next(iter(self.shared.members.values())).subscription)
 
     def _late_codes(self, columns: dict[tree.Expression, int]) -> tuple[list[Code], dict[int, int]]:
         """The codes of late guards, and of each edge that has one the number among all codes. `columns` grow."""

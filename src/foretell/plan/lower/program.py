@@ -20,6 +20,7 @@ from foretell.plan.expressions import Disjunction, EveryNth, Lagged
 from foretell.plan.lower.bytecode import LinkedCode
 from foretell.plan.lower.post_match import PostMatchPlan, post_match_plan
 from foretell.plan.lower.registers import Register
+from foretell.plan.lower.start_profiles import StartProfiles
 from foretell.plan.match_selection import MatchSelection, match_selection
 from foretell.plan.nfa.automaton import Automaton
 from foretell.plan.result_schema import ResultSchema, result_schema
@@ -130,7 +131,7 @@ class CompiledNfa:
     subscription that it is a match of, or -1; `members` those that go through it, none where it is dead. In an NFA that
     `waits`, time completes matches; one that `chains` keeps the events of repeated steps, or gaps. `process_key` is the
     column that tells processes of a lane apart for observers, or NONE. With `late` guards, later steps may be evaluated
-    when a run asks.
+    when a run asks; `starts` are the conditions of edges that runs begin along, as far as an index may have them.
     """
 
     tables: NfaTables
@@ -149,6 +150,7 @@ class CompiledNfa:
     time: Type
     process_key: int
     late: LateGuards | None = None
+    starts: tuple[StartProfiles, ...] = ()
 
     @property
     def has_process_key(self) -> bool:
