@@ -83,7 +83,8 @@ class _NfaPlaces:
     @property
     def waiting(self) -> list[int]:
         """The states at which runs wait, in the order in which they are reached."""
-        return sorted((s for s in self.levels if s in set(self.nfa.waiting.tolist())), key=lambda s: self.levels[s])
+        waiting = set(self.nfa.waiting.tolist())
+        return sorted((state for state in self.levels if state in waiting), key=lambda state: self.levels[state])
 
     def asked_at(self, state: int) -> set[int]:
         """The predicates that a run at a state asks of an event: of its edges, operators, negations and counters."""

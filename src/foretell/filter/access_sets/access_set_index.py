@@ -1,8 +1,9 @@
 """The access-set index: profiles in generations of access tables, which grow and shrink while events are matched.
 
-New profiles wait until the next batch. A few of them are compared one by one; more become a generation. A generation is
-merged with the ones before it that are less than four times as large, so that a profile moves a logarithmic number of
-times (Bentley and Saxe 1980). Removed profiles are marked, and dropped when half of a generation is gone.
+New profiles wait until the next batch. A few of them are compared one by one; the first ones, and more, become a
+generation. A generation is merged with the ones before it that are less than four times as large, so that a profile
+moves a logarithmic number of times (Bentley and Saxe 1980). Removed profiles are marked, and dropped when half of a
+generation is gone.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ class AccessSetIndex:
             numbers, columns = _one_after_another(self._waiting)
             self._waiting = []
             recent = ProfileConditions.together([self._recent, self._reader.read(numbers, columns, strings)])
-            if len(recent) <= MOST_RECENT:
+            if len(recent) <= MOST_RECENT and self._generations:
                 self._recent = recent
             else:
                 self._grow(recent)

@@ -59,8 +59,7 @@ class _Flattening:
 
     def compiled(self) -> CompiledNfa:
         shared, states, edges = self.shared, self.states, self.edges
-        columns = dict(shared.symbols.slot_table.columns)
-        late_codes, late = self._late_codes(columns)
+        late_codes, late = self._late_codes()
         linked = link([*shared.symbols.codes, *late_codes])
         starting = [i for i, e in enumerate(edges) if e.source is None]
         leaving = np.bincount(
@@ -93,7 +92,7 @@ class _Flattening:
         return CompiledNfa(
             tables=tables,
             code=linked,
-            columns=tuple(columns),
+            columns=tuple(slot_table.columns),
             predicates=predicates,
             slots=max(1, len(slot_table.slots)),
             positions=slot_table.position_slots,
@@ -117,28 +116,25 @@ class _Flattening:
         conditions = {i: self._all_predicates[p] for i in starting if (p := self.edges[i].guard.predicate) >= 0}
         return start_profiles(conditions, next(iter(self.shared.members.values())).subscription)
 
-    def _late_codes(self, columns: dict[tree.Expression, int]) -> tuple[list[Code], dict[int, int]]:
-        """The codes of late guards, and of each edge that has one the number among all codes. `columns` grow."""
-        shared = self.shared
+    def _late_codes(self) -> tuple[list[Code], dict[int, int]]:
+        """The codes of late guards, and of each edge that has one the number among all codes. Their columns become
+        columns of the NFA."""
+        symbols, members = self.shared.symbols, list(self.shared.members.values())
         later = {e.guard.predicate for e in self.edges if e.source is not None and e.guard.predicate >= 0}
-        wanted = choose_late_guards(len(later), next_only=shared.strict and not shared.simultaneous)
-        if not wanted.value or not shared.members:
+        next_only = self.shared.strict and not self.shared.simultaneous
+        if not members or not choose_late_guards(len(later), next_only=next_only).value:
             return [], {}
-        subscription = next(iter(shared.members.values())).subscription
-        compiler, symbols = LateGuardCompiler(subscription, shared.symbols, columns), shared.symbols
-        codes: dict[tuple[int, int], tuple[int, Code]] = {}
+        compiler = LateGuardCompiler(members[0].subscription, symbols)
+        used: dict[tuple[int, int], int] = {}
         numbers: dict[int, int] = {}
         for i, edge in enumerate(self.edges):
-            guard = edge.guard
-            if edge.source is None or guard.predicate < 0 or not compilable(self._all_predicates[guard.predicate]):
-                continue
-            key = guard.predicate, guard.code
-            if key not in codes:
-                rest = None if guard.code == NO_CODE else symbols.codes[guard.code]
-                code = compiler.code(self._all_predicates[guard.predicate], rest)
-                codes[key] = len(symbols.codes) + len(codes), code
-            numbers[i], _ = codes[key]
-        return [code for _, code in codes.values()], numbers
+            predicate, code = edge.guard.predicate, edge.guard.code
+            if edge.source is not None and predicate >= 0 and compilable(self._all_predicates[predicate]):
+                if (predicate, code) not in symbols.late:
+                    rest = None if code == NO_CODE else symbols.codes[code]
+                    symbols.late[predicate, code] = compiler.code(self._all_predicates[predicate], rest)
+                numbers[i] = len(symbols.codes) + used.setdefault((predicate, code), len(used))
+        return [symbols.late[guard] for guard in used], numbers
 
     def _shape(self, tables: NfaTables, begins: int, chain_nodes: int) -> NfaShape:
         return NfaShape(

@@ -43,11 +43,10 @@ class LateGuards:
 
 @record
 class LateGuardCompiler:
-    """Compiles predicates to code over the columns of a batch, of which some are added to those of the NFA."""
+    """Compiles predicates to code over the columns of a batch, which become columns of the NFA."""
 
     subscription: CheckedSubscription
     symbols: SymbolTable
-    columns: dict[tree.Expression, int]
 
     def code(self, predicate: Sequence[tree.Expression], rest: Code | None) -> Code:
         """The code of a predicate, and of the rest of a guard."""
@@ -67,7 +66,8 @@ class LateGuardCompiler:
                 kind = event_type(self.subscription, expression)
             case _:
                 return None
-        return Operand("column", self.columns.setdefault(expression, len(self.columns)), kind)
+        columns = self.symbols.slot_table.columns
+        return Operand("column", columns.setdefault(expression, len(columns)), kind)
 
 
 def compilable(predicate: Sequence[tree.Expression]) -> bool:

@@ -98,7 +98,7 @@ class SubscriptionPlan:
         """Whether time completes matches."""
         return has_trailing_negation(self.subscription.pattern)
 
-    @property
+    @cached_property
     def wants_longest(self) -> bool:
         """Whether AFTER MATCH LONGEST chooses among the matches as the kernel finds them: no other rule and no
         condition comes between."""
