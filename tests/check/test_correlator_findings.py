@@ -9,6 +9,7 @@ import pytest
 
 import foretell as ft
 from foretell.check.automata.findings import correlator_findings
+from foretell.check.comparison import Relation
 from foretell.check.deadline import Deadline
 from foretell.check.finding import Finding
 from foretell.language.check import check
@@ -122,3 +123,38 @@ def test_a_check_ends_with_its_deadline() -> None:
     found = findings("repeat{push('x'){repeat(200){accumulate{repeat(150){a}, repeat(130){b}, repeat(170){c}}}}}", 0.2)
     assert time.monotonic() - began < 10
     assert [f.code for f in found] in ([], ["not-decided"])
+
+
+@pytest.mark.parametrize(
+    ("second", "codes"),
+    [
+        ("k = :second", []),
+        ("k = :second AND k IS NULL", ["vacuous", "part-never-completes", "step-never-holds"]),
+    ],
+)
+def test_for_each_correlators_are_checked_for_any_values_of_their_rows(second: str, codes: list[str]) -> None:
+    report = ft.check(f"""
+        CORRELATE m FOR EACH pairs FROM s DO repeat{{push('both'){{accumulate{{a, b}}}}}}
+        DEFINE a AS k = :first, b AS {second};
+    """)
+    assert [finding.code for finding in report.findings] == codes
+
+
+@pytest.mark.parametrize(
+    ("table", "expression", "relation"),
+    [
+        ("pairs", "accumulate{a, b}", Relation.EQUIVALENT),
+        ("pairs", "sequential{a, b}", Relation.UNKNOWN),
+        ("others", "accumulate{a, b}", Relation.UNKNOWN),
+    ],
+)
+def test_for_each_correlators_are_compared_by_their_texts(table: str, expression: str, relation: Relation) -> None:
+    text = "CORRELATE m FOR EACH {} FROM s DO repeat{{push('x'){{{}}}}} DEFINE a AS k = :first, b AS k = :second;"
+    report = ft.check(text.format(table, expression), against=text.format("pairs", "accumulate{a, b}"))
+    assert [comparison.relation for comparison in report.comparisons] == [relation]
+
+
+def test_correlators_that_forecast_in_different_ways_are_not_equivalent() -> None:
+    text = "CORRELATE m FROM s DO repeat{push('x'){a}} DEFINE a AS k = 1 FORECAST OF 'x' WITHIN 9 EVENTS ABOVE 0.7;"
+    (comparison,) = ft.check(text, against=text.replace("0.7", "0.8")).comparisons
+    assert (comparison.relation, comparison.reason) == (Relation.UNKNOWN, "the statements forecast in different ways")

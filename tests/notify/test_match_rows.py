@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import foretell as ft
@@ -56,15 +58,23 @@ def test_rows_that_come_and_go(seed: int, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_rows_in_the_order_of_their_ids() -> None:
     chance = np.random.default_rng(5)
-    ids = np.array([9, "b", -1, "B", 10.5, "10", 3, 4, 5], object)
-    for since in (None, chance.integers(0, 4, len(ids))):
-        rows = IndexedRows(ids, since)
+    of_table: list[list[Any]] = [
+        [9, 7, -1, 10, 3, 4, 5, 2],
+        [1.5, -0.5, 9.0, 10.0, 2.0],
+        ["b", "B", "10", "9", "é", ""],
+    ]
+    for known, counted in product(of_table, (False, True)):
+        at = chance.permutation(len(known))  # the rows in the order of an index
+        ids, when = [known[row] for row in at.tolist()], chance.integers(0, 4, len(known))
+        since = when[at] if counted else None
+        rows = IndexedRows(pa.array(known), at, when if counted else None)
+        assert [rows.id_at(place) for place in range(len(ids))] == ids
         first, begin = chance.integers(0, 4, 50), chance.integers(0, len(ids), 50)
         count = np.array([chance.integers(0, len(ids) - b + 1) for b in begin.tolist()])
         expected = [
             sorted(
                 (r for r in range(b, b + n) if since is None or since[r] <= f),
-                key=lambda r: (isinstance(ids[r], str), ids[r]),
+                key=lambda r: ids[r],
             )
             for b, n, f in zip(begin.tolist(), count.tolist(), first.tolist(), strict=True)
         ]

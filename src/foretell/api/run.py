@@ -136,17 +136,18 @@ def run(
     require_statements(wanted or (), program.statements)
     if any(map(is_spark_frame, sources.values())):
         _refuse_on_frames(only=wanted, output=output)
+    bounds = None if limits is None else _as_limits(limits)
     request = _RunRequest(
         program=program,
         sources=sources,
         settings=as_input_settings(time, read),
-        tables=read_tables(program.tables, as_tables(tables)),
+        tables=read_tables(program.tables, as_tables(tables), bounds),
         model=as_model(model),
         learning=as_learning(learning),
         until=until,
         strict=strict,
         only=wanted,
-        limits=None if limits is None else _as_limits(limits),
+        limits=bounds,
         json=json,
     )
     if any(map(is_streaming, sources.values())):

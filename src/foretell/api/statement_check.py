@@ -58,8 +58,8 @@ def check(
 
     >>> check("SUBSCRIBE m FROM s MATCH a , b DEFINE a AS x > 5 AND x < 3;")
     1 finding in 1 statement
-      line  code     statement  message
-      1:43  vacuous  m          ...
+      line  code           statement  message
+      1:54  contradiction  m          no event can be 'a', so 'm' never matches: x …
     """
     program = as_subscriptions(subscriptions)
     other = None if against is None else as_subscriptions(against)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from foretell.arguments.input_settings import InputSettings
 from foretell.errors import InputError, LanguageError, suggestion
@@ -16,6 +17,9 @@ from foretell.language import tree
 from foretell.language.stream_schemas import declared_schema, null_markers
 from foretell.language.subscriptions import Subscriptions
 from foretell.progress import begin_stage
+
+if TYPE_CHECKING:
+    from foretell.machine.exec.limits import Limits
 
 
 def read_inputs(
@@ -105,8 +109,11 @@ def stream_declaration(
     )
 
 
-def read_tables(names: Iterable[str], tables: Mapping[str, object]) -> dict[str, TemplateTable]:
-    """Read the tables that statements are FOR EACH row of: each needs a source, and no other is allowed."""
+def read_tables(
+    names: Iterable[str], tables: Mapping[str, object], limits: Limits | None = None
+) -> dict[str, TemplateTable]:
+    """Read the tables that statements are FOR EACH row of: each needs a source, and no other is allowed. Together they
+    take no more memory than the limits allow."""
     wanted = list(names)
     for name in tables:
         if name not in wanted:
@@ -115,4 +122,14 @@ def read_tables(names: Iterable[str], tables: Mapping[str, object]) -> dict[str,
     if missing:
         hint = f"add --table {missing[0]}=PATH, or tables={{'{missing[0]}': ...}}"
         raise InputError("missing-table", f"the FOR EACH table '{missing[0]}' has no source", hint=hint)
-    return {name: read_table(source, name) for name, source in tables.items()}
+    if not tables:
+        return {}
+    from foretell.arguments.table_budget import TableBudget  # loads Numba, which takes a while
+    from foretell.machine.exec.limits import Limits
+
+    budget, found = TableBudget((limits or Limits()).budget), dict[str, TemplateTable]()
+    for name, source in tables.items():
+        found[name] = read_table(budget.limited(source, name), name)
+        budget.require(found[name], name)
+        budget = replace(budget, held=budget.held + found[name].nbytes)
+    return found

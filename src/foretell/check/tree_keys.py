@@ -31,7 +31,8 @@ def statement_key(statement: CheckedStatement) -> Hashable:
     if isinstance(statement, CheckedCorrelator):
         conditions = {name: conditions_key(c, {}) for name, c in statement.conditions.items()}
         own = statement.tree
-        return ("CORRELATE", tuple(own.streams), tuple(own.per), tree_key(own.expression, conditions))
+        clauses = own.table, tree_key(own.forecast, {})
+        return ("CORRELATE", tuple(own.streams), tuple(own.per), clauses, tree_key(own.expression, conditions))
     numbers = {name: number for number, name in enumerate(statement.steps)}
     return subscription_key(statement, numbers)
 

@@ -65,7 +65,9 @@ class RowConditions:
         """Goes on with these rows."""
         self._index = None
         if self.selection is not None and len(sets):
-            self._index = TemplateIndex(self.selection.comparisons, sets.by_set, list(self.selection.floats))
+            self._index = TemplateIndex(
+                self.selection.comparisons, sets.by_set, list(self.selection.floats), np.arange(len(sets))
+            )
 
     def pairs(
         self, events: ResultBatch, by: Ints | slice, sets: ParameterSets, strings: StringDictionary

@@ -5,13 +5,14 @@ The hidden subscription runs row by row, too, so that the forecaster of a row le
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from foretell.arrays import Ints
 from foretell.correlate.token_stage import TokenStage
+from foretell.events.ingest.raw_columns import ArrowArray
 from foretell.events.types import Scalar
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.language.checked import CheckedCorrelator
@@ -50,8 +51,8 @@ class RowTokenStage(ResultStage):
         for stage in self._rows.values():
             stage.free_lanes(freed)
 
-    def remove_rows(self, ids: Iterable[Scalar]) -> None:
-        for row_id in ids:
+    def remove_rows(self, ids: ArrowArray) -> None:
+        for row_id in ids.to_pylist():
             self._rows.pop(row_id, None)
 
     def process(self, results: Sequence[ResultBatch], now: int | float) -> list[ResultBatch]:

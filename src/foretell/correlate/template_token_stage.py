@@ -17,8 +17,9 @@ from foretell.correlate.pair_lanes import PairLanes
 from foretell.correlate.parameter_sets import ParameterSets
 from foretell.correlate.row_conditions import RowConditions
 from foretell.correlate.token_stage import TokenStage
+from foretell.events.ingest.raw_columns import ArrowArray
 from foretell.events.ingest.template_tables import TemplateTable
-from foretell.events.types import Scalar, Type
+from foretell.events.types import Type
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.filter.template_index import SHIFT
 from foretell.language import tree
@@ -38,7 +39,7 @@ class TemplateTokenStage(TokenStage):
         nodes = (node for own in conditions.values() for c in own.by_row for node in c.walk())
         read = {node.name for node in nodes if isinstance(node, tree.Parameter)}
         types = {name: kind for name, kind in table.types.items() if name in read}
-        self._sets = ParameterSets(types)
+        self._sets = ParameterSets(types, table.types.get("id", Type.STRING))
         self._first_rows = table
         self._pairs = PairLanes()
         self._begun = 0  # pairs since the memory was last looked at
@@ -57,11 +58,14 @@ class TemplateTokenStage(TokenStage):
 
     # ── rows ──
 
+    def texts(self) -> Iterable[Ints]:
+        return self._sets.store.texts()
+
     def add_rows(self, table: TemplateTable) -> None:
         self._sets.add(table, self._strings)
         self._conditions.use(self._sets)
 
-    def remove_rows(self, ids: Iterable[Scalar]) -> None:
+    def remove_rows(self, ids: ArrowArray) -> None:
         numbers = self._sets.remove(ids)
         self._conditions.use(self._sets)
         sets, lanes = self._pairs.pairs

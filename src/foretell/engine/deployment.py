@@ -10,16 +10,18 @@ from itertools import chain
 from typing import Any
 
 from foretell.arguments.estimate import EstimateName, no_estimate, several_estimates
+from foretell.arguments.table_budget import TableBudget
 from foretell.engine.input_registry import InputRegistry
 from foretell.engine.live_tables import LiveTable
 from foretell.engine.planning import Delays, extend_runtime, restore_runtime, start_runtime
 from foretell.engine.settings import EngineSettings
 from foretell.errors import ForetellError, InputError, refuse, suggestion
+from foretell.events.ingest.raw_columns import ArrowArray
 from foretell.events.ingest.reader import EventBatch
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.notification import Notification
 from foretell.events.reorder_buffer import LateEvents, ReorderBuffer
-from foretell.events.types import Scalar, Type
+from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.check import Checker
 from foretell.language.checked import CheckedProgram, CheckedStatement, CheckedSubscription
@@ -153,6 +155,7 @@ class Deployment:
                 self._add_stream(str(name))
             for statement in checker.add(new.program, self._table_types()):
                 self._start(statement)
+            self._account_tables()
         except ForetellError:
             for statement_tree in reversed(new.program.statements):
                 self.remove(str(statement_tree.name))
@@ -177,6 +180,7 @@ class Deployment:
         table = statement.table if isinstance(statement, tree.Subscription | tree.Correlator) else None
         if table is not None and table not in self.registry.templates:
             self.tables.pop(table, None)
+            self._account_tables()
 
     def replace_registry(self, registry: StatementRegistry) -> None:
         """Take over the same statements in another order or text, which may have another LATE BY."""
@@ -222,22 +226,41 @@ class Deployment:
             raise InputError("unread-table", f"no statement is FOR EACH '{name}'", hint=hint)
         return self.tables[name]
 
+    @property
+    def table_budget(self) -> TableBudget:
+        """The memory that is left for more rows."""
+        if self.pipeline is None:
+            held = sum(table.nbytes for table in self.tables.values())
+        else:
+            self._account_tables()
+            held = sum(self.pipeline.runtime.ledger.bytes.values())
+        return TableBudget(self.settings.limits.budget, held)
+
+    def _account_tables(self) -> None:
+        """Tells the ledger how much memory the tables take."""
+        if self.pipeline is not None:
+            self.pipeline.runtime.ledger.account_tables(sum(table.nbytes for table in self.tables.values()))
+
     def add_rows(self, table: LiveTable, rows: TemplateTable) -> None:
         if self.pipeline is not None:
             for name in self.registry.templates[table.name]:
                 self.pipeline.runtime.add_rows(name, rows)
         table.add(rows)
+        self._account_tables()
 
-    def remove_rows(self, table: LiveTable, ids: list[Scalar]) -> None:
+    def remove_rows(self, table: LiveTable, ids: ArrowArray) -> None:
+        """Remove the rows with these ids, each of them once and there."""
         if self.pipeline is not None:
             for name in self.registry.templates[table.name]:
                 self.pipeline.runtime.remove_rows(name, ids)
         table.remove(ids)
+        self._account_tables()
 
     def replace_rows(self, table: LiveTable, wanted: LiveTable) -> None:
         """Add and remove rows until the table is as wanted. A row with changed values is a new row."""
-        self.remove_rows(table, [n for n, row in table.rows.items() if wanted.rows.get(n) != row])
-        self.add_rows(table, TemplateTable(table.types, [r for n, r in wanted.rows.items() if n not in table.rows]))
+        gone, new = table.changes_to(wanted)
+        self.remove_rows(table, gone)
+        self.add_rows(table, new)
 
     def _table_types(self) -> dict[str, Mapping[str, Type]]:
         return {name: table.types for name, table in self.tables.items()}
@@ -272,6 +295,7 @@ class Deployment:
             buffer = ReorderBuffer({name: inputs.lateness(name) for name in inputs.schemas})
             self.inputs, self.checker = inputs, checker
             self.pipeline = EventPipeline(buffer, runtime)
+            self._account_tables()
         if first.stream not in self.pipeline.buffer.lateness:
             self._add_stream(first.stream)
         return self.pipeline
@@ -295,6 +319,7 @@ class Deployment:
         buffer = ReorderBuffer.restore(lateness, state["waiting"], self.inputs.schemas)
         self.checker = checker
         self.pipeline = EventPipeline(buffer, runtime)
+        self._account_tables()
 
     def learned_model(self) -> Model:
         """The model of the settings with what estimates have learned since."""

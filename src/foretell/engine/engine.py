@@ -105,7 +105,8 @@ class Engine(Viewed):
         self.untrained = settings.untrained_notes(registry.subscriptions())
         inputs = InputRegistry(registry, as_input_settings(time, read))
         self._use = ExclusiveUse()
-        self._deployment = Deployment(registry, inputs, live_tables(registry.templates, as_tables(tables)), settings)
+        loaded = live_tables(registry.templates, as_tables(tables), settings.limits)
+        self._deployment = Deployment(registry, inputs, loaded, settings)
 
     def _view(self, rows: int) -> View:
         view = self.subscriptions._view(rows)
@@ -332,7 +333,8 @@ class Engine(Viewed):
                 raise InputError("known-table", f"the table '{name}' exists already", hint=hint)
         try:
             new = deployment.registry.unregistered(added)
-            deployment.add(new, live_tables([name for name in new.tables if name not in deployment.tables], given))
+            fresh = [name for name in new.tables if name not in deployment.tables]
+            deployment.add(new, live_tables(fresh, given, deployment.settings.limits))
         except ForetellError as error:
             raise error.within(added.text, added.file) from None
 
@@ -345,7 +347,7 @@ class Engine(Viewed):
     def add_rows(self, table: str, rows: object) -> None:
         """Add rows to a FOR EACH table: each is a subscription from the next event on."""
         live_table = self._deployment.table(table)
-        self._deployment.add_rows(live_table, live_table.read_new(rows))
+        self._deployment.add_rows(live_table, live_table.read_new(rows, self._deployment.table_budget))
 
     @changes
     def remove_rows(self, table: str, ids: Iterable[Scalar]) -> None:

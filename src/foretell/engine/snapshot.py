@@ -141,7 +141,11 @@ class _Migration:
     def _requested_tables(self, registry: StatementRegistry) -> dict[str, LiveTable]:
         """The given tables, and the others from the snapshot."""
         kept = {name: table for name, table in self.deployment.tables.items() if name not in self.given_tables}
-        given = live_tables([name for name in registry.templates if name not in kept], self.given_tables)
+        given = live_tables(
+            [name for name in registry.templates if name not in kept],
+            self.given_tables,
+            self.deployment.settings.limits,
+        )
         return {name: given[name] if name in given else kept[name] for name in registry.templates}
 
     def _replace_statements(

@@ -82,7 +82,7 @@ def arrow_of(values: NDArray[Any], kind: ArrowType | None = None, nulls: Flags |
     """Numbers or booleans as an Arrow array of a type with the same memory layout."""
     data = np.packbits(values, bitorder="little") if values.dtype.kind == "b" else np.ascontiguousarray(values)
     kind = pa.from_numpy_dtype(values.dtype) if kind is None else kind
-    return pa.Array.from_buffers(kind, len(values), [_validity(nulls), _buffer(data)])
+    return pa.Array.from_buffers(kind, len(values), [_validity(nulls), buffer_of(data)])
 
 
 def arrow_of_values(values: Sequence[Scalar], kind: Type) -> ArrowArray:
@@ -104,7 +104,7 @@ def repeated_text(text: str, count: int) -> ArrowArray:
     if len(data) * count > _MOST_BYTES:
         raise pa.ArrowCapacityError(f"{count} texts of {len(data)} bytes are more than a column can hold")
     ends = np.arange(count + 1, dtype=np.int32) * np.int32(len(data))
-    return pa.Array.from_buffers(pa.string(), count, [None, _buffer(ends), pa.py_buffer(data * count)])
+    return pa.Array.from_buffers(pa.string(), count, [None, buffer_of(ends), pa.py_buffer(data * count)])
 
 
 def nan_to_null(array: ArrowArray) -> ArrowArray:
@@ -120,15 +120,15 @@ def _texts(texts: Sequence[Any], nulls: Flags | None) -> ArrowArray:
     np.cumsum(np.fromiter(sizes, np.int64, len(texts)), out=ends[1:])
     if ends[-1] > _MOST_BYTES:
         return pa.array(texts, pa.string(), mask=nulls)  # in several chunks
-    buffers = [_validity(nulls), _buffer(ends.astype(np.int32)), pa.py_buffer(data)]
+    buffers = [_validity(nulls), buffer_of(ends.astype(np.int32)), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.string(), len(texts), buffers)
 
 
 def _validity(nulls: Flags | None) -> pa.Buffer | None:
-    return None if nulls is None else _buffer(np.packbits(~nulls, bitorder="little"))
+    return None if nulls is None else buffer_of(np.packbits(~nulls, bitorder="little"))
 
 
-def _buffer(array: Any) -> pa.Buffer:
+def buffer_of(array: Any) -> pa.Buffer:
     return pa.py_buffer(array)
 
 

@@ -25,21 +25,19 @@ SHIFT = 32
 class TemplateIndex:
     """The rows of a template, sorted by the comparisons of its first step.
 
-    `sorted_rows` maps an interval to row numbers. `as_float` says of each comparison whether it compares as FLOAT, as
-    an INT with a FLOAT does.
+    It has the rows `among` those of the columns; `sorted_rows` maps an interval to their numbers. `as_float` says of
+    each comparison whether it compares as FLOAT, as an INT with a FLOAT does.
     """
 
     def __init__(
-        self, comparisons: Sequence[Comparison], columns: Mapping[str, Column], as_float: Sequence[bool]
+        self, comparisons: Sequence[Comparison], columns: Mapping[str, Column], as_float: Sequence[bool], among: Ints
     ) -> None:
         self.equalities = [c for c in comparisons if c.operator == "="]
         self.as_float = [f for f, c in zip(as_float, comparisons, strict=True) if c.operator == "="]
         self.bound = next((c for c in comparisons if c.operator != "="), None)
-        count = len(next(iter(columns.values())).values)
-        satisfiable = np.ones(count, np.bool_)  # no comparison with NULL is true
-        for comparison in comparisons:
-            satisfiable &= ~columns[comparison.parameter].nulls
-        rows = np.flatnonzero(satisfiable)
+        rows = among
+        for comparison in comparisons:  # with NULL none is true
+            rows = rows[~columns[comparison.parameter].nulls[rows]]
         keys = [_words(columns[c.parameter], f)[rows] for c, f in zip(self.equalities, self.as_float, strict=True)]
         limit = np.zeros(len(rows)) if self.bound is None else columns[self.bound.parameter].values[rows]
         if self.bound is not None and self.bound.operator in ("<", "<="):

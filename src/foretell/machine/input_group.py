@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from foretell.arrays import Ints
+from foretell.events.ingest.raw_columns import ArrowArray
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Scalar, Type
 from foretell.filter.string_dictionary import StringDictionary
@@ -75,6 +76,7 @@ class InputGroup:
             "events": self.stream.buffer.nbytes,
             "lanes": self.stream.lanes.nbytes + bytes_held(self.stream.lags, absences, without=without),
             "matches that wait": _WORK_ON_WAITING * bytes_held(kept, without=without),
+            "rows of tables": sum(group.rows.store.nbytes for group in self.nfa_groups if group.rows is not None),
             "forecasts": bytes_held(observers, trackers, without=without),
             **self.stages.stores,
         }
@@ -295,8 +297,8 @@ class InputGroup:
 
     def _start_rows(self, statement: StatementPlan, table: TemplateTable) -> None:
         """An executor for each row of a template, one for rows that are equal."""
-        for rows in equal_rows(statement, table.rows):
-            executor, ids = self._start(statement, rows[0]), [row["id"] for row in rows]
+        for row, ids in equal_rows(statement, table):
+            executor = self._start(statement, row)
             self._executors[statement.name] |= dict.fromkeys(ids, executor)
             if len(ids) > 1:
                 self._sharing.enter(executor, ids)
@@ -359,11 +361,11 @@ class InputGroup:
             group, rows = self._serving(name)
             group.move_rows(rows.add(table, self.strings, self.stream.positions))
 
-    def remove_rows(self, name: str, ids: list[Scalar]) -> None:
+    def remove_rows(self, name: str, ids: ArrowArray) -> None:
         self.stages.remove_rows(name, ids)
         statement = self.plan.statements[name]
         if statement.runs_by_row:
-            for row_id in ids:
+            for row_id in ids.to_pylist():
                 executor = self._executors[name].pop(row_id)
                 if self._sharing.remove(executor, row_id):
                     self._stop(executor)
@@ -412,7 +414,7 @@ class InputGroup:
             restore_observer(executor.observer, observer[0] if observer else None)
         self._sharing.restore(state.get("sharing", {}), self._executors)  # early snapshots have none
         for name, statement in self.plan.statements.items():
-            own = {None} if not statement.runs_by_row else {row["id"] for row in tables[str(statement.table)].rows}
+            own = {None} if not statement.runs_by_row else set(tables[str(statement.table)].scalars("id"))
             require(set(self._executors[name]) == own, "the groups of statements")
         members = [member for group in self.nfa_groups for member in group.members.values()]
         self.stages.restore(state.get("stages", {}), bounds, members[0].no_results if members else None)
@@ -442,7 +444,8 @@ class InputGroup:
                 assert isinstance(plan, NfaGroupPlan)
                 assert plan.selection is not None
                 selected = TemplateRows.of(plan.selection, tables[statement.table], self.strings, 0)
-                selected.since = indices(state["rows"], bounds.positions + 1, "the template rows", selected.since.shape)
+                since = indices(state["rows"], bounds.positions + 1, "the template rows", selected.store.since.shape)
+                selected.store.set_since(since)
                 group = self._start(statement, None, selected)
             else:
                 group = self._start(statement)

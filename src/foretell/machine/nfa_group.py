@@ -271,7 +271,7 @@ class NfaGroup:
             "moves": list(self.plan.moves),
             "members": {str(number): member.state() for number, member in self.members.items()},
             "stage": None if self.executor is None else self.executor.state(),
-            "rows": None if self.rows is None else self.rows.since,
+            "rows": None if self.rows is None else self.rows.store.since[self.rows.store.numbers],
             "watcher": observer_state(self.observer),
             "standing": None if self.tracker is None else self.tracker.state(),
             "past": None if self.excluded is None else self.excluded.past,
@@ -322,6 +322,8 @@ class NfaGroup:
         """The codes of all texts that runs, arrivals and matches that wait have."""
         if self.executor is not None:
             yield from self.executor.texts()
+        if self.rows is not None:
+            yield from self.rows.store.texts()
         for member in self.members.values():
             for result in member.waiting:
                 yield from result.texts(self.text_registers(member.plan))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from foretell.arrays import Ints
+from foretell.events.ingest.raw_columns import ArrowArray
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.notification import Notification
 from foretell.events.types import Scalar
@@ -113,7 +114,7 @@ class ResultStage:
         """Run more rows of a template, from the next event on."""
         raise NotImplementedError
 
-    def remove_rows(self, ids: Iterable[Scalar], /) -> None:
+    def remove_rows(self, ids: ArrowArray, /) -> None:
         """Forget rows of a template."""
 
     def learned(self) -> Mapping[str, object]:
@@ -182,7 +183,7 @@ class ResultStages(dict[str, ResultStage]):
     def take_notes(self) -> list[str]:
         return [note for stage in self.values() for note in stage.take_notes()]
 
-    def remove_rows(self, pattern: str, ids: Iterable[Scalar]) -> None:
+    def remove_rows(self, pattern: str, ids: ArrowArray) -> None:
         """Forget rows of the template that has this pattern."""
         for stage in self.values():
             if pattern in stage.patterns:

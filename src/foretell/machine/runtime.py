@@ -10,11 +10,12 @@ from time import monotonic
 from typing import Any
 
 from foretell.arrays import Ints
+from foretell.events.ingest.raw_columns import ArrowArray
 from foretell.events.ingest.reader import EventBatch
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.notification import WITHDRAWN
 from foretell.events.reorder_buffer import time_span
-from foretell.events.types import Scalar, Type
+from foretell.events.types import Type
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.machine.exec.limits import Limits, RunLedger
 from foretell.machine.input.delayed_inputs import DelayedInputs, Frontier, earliest
@@ -159,7 +160,8 @@ class MatchRuntime:
         for pattern in self._patterns(name):
             self._group(self.plan.input_of(pattern)).add_rows(pattern, table)
 
-    def remove_rows(self, name: str, ids: list[Scalar]) -> None:
+    def remove_rows(self, name: str, ids: ArrowArray) -> None:
+        """Removes the rows with these ids."""
         for pattern in self._patterns(name):
             self._group(self.plan.input_of(pattern)).remove_rows(pattern, ids)
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import Any
 
+from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Scalar
 from foretell.machine.exec.absence_executor import AbsenceExecutor
 from foretell.machine.matches.results import ResultBatch
@@ -20,20 +22,24 @@ from foretell.storage.recorded_values import require
 Row = Mapping[str, Scalar]
 
 
-def equal_rows(statement: StatementPlan, rows: Iterable[Row]) -> list[list[Row]]:
-    """The rows in groups that one executor may serve."""
-    if not statement.shares_rows:
-        return [[row] for row in rows]
-    groups: dict[tuple[object, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(_values(row), []).append(row)
-    return list(groups.values())
+def equal_rows(statement: StatementPlan, table: TemplateTable) -> Iterator[tuple[Row, list[Scalar]]]:
+    """The rows that one executor may serve: the first of them, and the ids of all."""
+    ids = table.scalars("id") if len(table) else []
+    if statement.shares_rows:
+        for numbers in _equal(table):
+            yield table.row(numbers[0]), [ids[number] for number in numbers]
+    else:
+        yield from ((table.row(number), [row_id]) for number, row_id in enumerate(ids))
 
 
-def _values(row: Row) -> tuple[object, ...]:
-    """The values of a row, by which it is equal to others: not 0.0 to -0.0."""
-    values = (value for name, value in row.items() if name != "id")
-    return tuple(value.hex() if isinstance(value, float) else value for value in values)
+def _equal(table: TemplateTable) -> Iterable[list[int]]:
+    """The numbers of rows with equal values, of which 0.0 and -0.0 are not equal."""
+    columns = [table.scalars(name) for name in table.types if name != "id"]
+    exact = [[v.hex() if isinstance(v, float) else v for v in values] for values in columns]
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for number, values in enumerate(zip(*exact, strict=True) if exact else repeat((), len(table))):
+        groups.setdefault(values, []).append(number)
+    return groups.values()
 
 
 @dataclass

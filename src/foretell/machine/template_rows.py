@@ -9,19 +9,20 @@ each generation of rows, would keep all rows once more for each change, as long 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from foretell.arrays import Ints
+from foretell.events.ingest.raw_columns import ArrowArray
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Scalar, Type
 from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.filter.template_index import SHIFT, TemplateIndex
 from foretell.machine.matches.indexed_rows import IndexedRows
+from foretell.machine.row_store import RowStore
 from foretell.plan.template_selection import Comparison, TemplateSelection
 
 #: Maps intervals of the rows in the order of the old index to the order of the new one.
@@ -44,60 +45,57 @@ def parameter_columns(
 
 @dataclass
 class TemplateRows:
-    """The rows in the order in which they were added; `since` has the position of the first event that a match of each
-    row may begin with.
-
-    `selection` is the index of the rows.
-    """
+    """The rows that one executor serves, and the index of them, `selection`."""
 
     comparisons: tuple[Comparison, ...]
     floats: list[bool]
-    columns: dict[str, Column]
-    ids: NDArray[np.object_]
-    since: Ints
+    store: RowStore
     selection: TemplateIndex = field(init=False)
     _indexed: IndexedRows | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self.selection = TemplateIndex(self.comparisons, self.columns, self.floats)
+        self.selection = self._index()
 
     @classmethod
     def of(
         cls, selection: TemplateSelection, table: TemplateTable, strings: StringDictionary, since: int
     ) -> TemplateRows:
         """The rows of a table that one executor serves."""
-        rows = _read(selection.comparisons, table, strings, since)
-        return cls(selection.comparisons, list(selection.floats), *rows)
+        types = {c.parameter: table.types[c.parameter] for c in selection.comparisons}
+        return cls(selection.comparisons, list(selection.floats), RowStore.of(table, types, strings, since))
+
+    def _index(self) -> TemplateIndex:
+        return TemplateIndex(self.comparisons, self.store.columns, self.floats, self.store.numbers)
 
     @property
     def indexed(self) -> IndexedRows:
         """The rows in the order of the index."""
         if self._indexed is None:
-            by = self.selection.sorted_rows
-            self._indexed = IndexedRows(self.ids[by], self.since[by] if self.since.any() else None)
+            since = self.store.since
+            self._indexed = IndexedRows(
+                self.store.ids.array, self.selection.sorted_rows, since if since.any() else None
+            )
         return self._indexed
 
     def add(self, table: TemplateTable, strings: StringDictionary, since: int) -> Move:
         """Adds rows that count from an event on."""
-        columns, ids, since_ = _read(self.comparisons, table, strings, since)
-        known = len(self.ids)
-        self.columns = {name: _joined(column, columns[name]) for name, column in self.columns.items()}
-        self.ids, self.since = np.concatenate([self.ids, ids]), np.concatenate([self.since, since_])
-        return self._reindex(np.arange(known))
+        self.store.add(table, strings, since)
+        return self._reindex(np.arange(len(self.store)))
 
-    def remove(self, ids: Iterable[Scalar]) -> Move:
+    def remove(self, ids: ArrowArray) -> Move:
         """Removes rows."""
-        removed = set(ids)
-        kept = np.array([row_id not in removed for row_id in self.ids.tolist()], np.bool_)
-        self.columns = {n: Column(c.kind, c.values[kept], c.nulls[kept]) for n, c in self.columns.items()}
-        self.ids, self.since = self.ids[kept], self.since[kept]
-        return self._reindex(np.where(kept, np.cumsum(kept) - 1, -1))
+        self.store.remove(ids)
+        numbers = np.arange(len(self.store))
+        if self.store.crowded:
+            numbers = np.where(self.store.alive, np.cumsum(self.store.alive) - 1, -1)
+            self.store = self.store.compacted()
+        return self._reindex(numbers)
 
     def _reindex(self, numbers: Ints) -> Move:
-        """Builds the index again. `numbers` has the new number of each row that was there, -1 of a removed one."""
+        """Builds the index again. `numbers` has the present number of each row, -1 of one that has none."""
         before, self._indexed = numbers[self.selection.sorted_rows], None
-        self.selection = TemplateIndex(self.comparisons, self.columns, self.floats)
-        place = np.full(len(self.ids) + 1, -1, np.int64)  # a removed row is number -1, the last place
+        self.selection = self._index()
+        place = np.full(len(self.store) + 1, -1, np.int64)  # a row without a number is -1, the last place
         place[self.selection.sorted_rows] = np.arange(len(self.selection.sorted_rows))
         return _move(place[before])
 
@@ -117,21 +115,6 @@ def _move(places: Ints) -> Move:
     return move
 
 
-def _read(
-    comparisons: Iterable[Comparison], table: TemplateTable, strings: StringDictionary, since: int
-) -> tuple[dict[str, Column], NDArray[np.object_], Ints]:
-    names = dict.fromkeys(c.parameter for c in comparisons)
-    columns = {n: column_of([row[n] for row in table.rows], table.types[n], strings) for n in names}
-    ids = np.empty(len(table.rows), object)
-    ids[:] = [row["id"] for row in table.rows]
-    return columns, ids, np.full(len(table.rows), since, np.int64)
-
-
-def _joined(first: Column, second: Column) -> Column:
-    values, nulls = np.concatenate([first.values, second.values]), np.concatenate([first.nulls, second.nulls])
-    return Column(first.kind, values, nulls)
-
-
 class RowsById:
     """The rows of FOR EACH tables by their ids."""
 
@@ -142,5 +125,5 @@ class RowsById:
     def row(self, table: str | None, row_id: Scalar) -> Mapping[str, Scalar]:
         name = str(table)
         if name not in self._rows:
-            self._rows[name] = {row["id"]: row for row in self._tables[name].rows}
+            self._rows[name] = dict(zip(self._tables[name].scalars("id"), self._tables[name].rows, strict=True))
         return self._rows[name][row_id]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
 
-from foretell.arrays import Ints, distinct
+from foretell.arrays import Ints
 from foretell.events.arrow_interop import arrow_of
 from foretell.events.ingest.raw_columns import ArrowArray
 from foretell.events.types import Type
 from foretell.machine.matches.indexed_rows import IndexedRows
-from foretell.notify.notification_values import typed_values
+from foretell.machine.row_ids import ids_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +56,4 @@ class MatchRows:
         return taken.append_column("id", self._ids(rows[cut]))
 
     def _ids(self, rows: Ints) -> ArrowArray:
-        if len(self.indexed.ids) > self.ends[-1] and self.indexed not in _IDS:
-            used, which = distinct(rows)
-            return typed_values(self.indexed.ids[used].tolist(), self.kind).take(arrow_of(which))
-        if self.indexed not in _IDS:
-            _IDS[self.indexed] = typed_values(self.indexed.ids.tolist(), self.kind)
-        return _IDS[self.indexed].take(arrow_of(rows))
-
-
-#: The ids of all rows, where there were as many notifications.
-_IDS: WeakKeyDictionary[IndexedRows, ArrowArray] = WeakKeyDictionary()
+        return ids_of(self.indexed.ids_at(rows), self.kind)

@@ -8,6 +8,7 @@ from typing import Any
 
 from foretell.arrays import Ints
 from foretell.events.delays.delay_model import DelayModel, gaps_document
+from foretell.events.ingest.raw_columns import ArrowArray
 from foretell.events.types import Scalar
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
@@ -160,8 +161,8 @@ class EstimateStage(ResultStage):
     def texts(self) -> Iterable[Ints]:
         return self._late.texts()
 
-    def remove_rows(self, ids: Iterable[Scalar]) -> None:
-        for row_id in ids:
+    def remove_rows(self, ids: ArrowArray) -> None:
+        for row_id in ids.to_pylist():
             self._rows.pop(row_id, None)
 
     # ── models and snapshots ──

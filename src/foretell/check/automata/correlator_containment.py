@@ -49,6 +49,11 @@ class CorrelatorPair:
             return Answer(Truth.UNKNOWN, "the statements assume different types for what no stream declares")
         if self._ours.per != self._theirs.per:
             return Answer(Truth.UNKNOWN, "the statements divide events into different lanes")
+        ours, theirs = (statement.tree for statement in self._statements)
+        if ours.table != theirs.table:
+            return Answer(Truth.UNKNOWN, "the statements are FOR EACH row of different tables")
+        if ours.forecast != theirs.forecast:
+            return Answer(Truth.UNKNOWN, "the statements forecast in different ways")
         conditions = [c for s in self._statements for step in s.conditions.values() for c in step]
         try:
             letters = alphabet(conditions, merged_scope(self._ours, self._theirs), oracle)
@@ -56,6 +61,8 @@ class CorrelatorPair:
             return Answer(Truth.UNKNOWN, "their conditions have too many combinations")
         if self._are_equal(letters):
             return Answer(Truth.YES, "the expressions are equal, and their steps accept the same events")
+        if ours.table is not None:
+            return Answer(Truth.UNKNOWN, "FOR EACH makes a correlator of each row of its table")
         return self._searched(letters, deadline)
 
     def _are_equal(self, letters: Alphabet) -> bool:

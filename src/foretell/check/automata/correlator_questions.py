@@ -171,7 +171,7 @@ class CorrelatorQuestions:
 
     def _emitted(self, witness: Witness, place: int) -> list[str] | None:
         """The tokens at one event; None where the reference evaluator cannot run it, or the events cannot come."""
-        if self._scope.is_produced:
+        if self._scope.is_produced or self._is_template:
             return None
         try:
             return emitted_tokens(self.correlator, self._program, witness)[place]
@@ -180,6 +180,8 @@ class CorrelatorQuestions:
 
     def _stays_silent(self, witness: Witness) -> bool:
         """Whether the reference evaluator emits no token at events that follow."""
+        if self._is_template:
+            return False
         count = len(witness.events)
         tail = [letter for letter in self.usable for _ in range(_TRIED_AFTER)]
         examples = [e for letter in tail if (e := self.alphabet.letters[letter].example) is not None]
@@ -191,7 +193,14 @@ class CorrelatorQuestions:
             return False
         return not any(tokens[count:])
 
+    @property
+    def _is_template(self) -> bool:
+        """Whether parameters have the values of rows: what some values show, the rows of the table may not."""
+        return self.correlator.tree.table is not None
+
     def _unsure(self) -> str:
+        if self._is_template:
+            return "FOR EACH makes a correlator of each row of its table"
         if self._scope.is_produced:
             return "not every sequence of the events that it reads can come"
         return "conditions name the time, keys of the lane or attributes that are worked out"

@@ -27,7 +27,7 @@ class Bound(Enum):
 
 
 @record
-class StepConditions:
+class OneEventConditions:
     """The conditions of a step that are about one event, and whether these are all of them."""
 
     own: tuple[tree.Expression, ...]
@@ -45,7 +45,7 @@ class SubscriptionConditions:
         }
 
     @cached_property
-    def operators(self) -> Mapping[tree.Expression, StepConditions]:
+    def operators(self) -> Mapping[tree.Expression, OneEventConditions]:
         """The conditions of `;{θ}`."""
         nodes = self.subscription.pattern.walk()
         return {
@@ -61,7 +61,7 @@ class SubscriptionConditions:
         """Whether all conditions are about one event."""
         return all(c.whole for c in (*self.steps.values(), *self.counted.values(), *self.operators.values()))
 
-    def _of_step(self, step: CheckedStep) -> StepConditions:
+    def _of_step(self, step: CheckedStep) -> OneEventConditions:
         found = _one_event(step.conditions, step.name)
         own, whole = found.own, found.whole
         for variable, value in step.binders:
@@ -71,16 +71,16 @@ class SubscriptionConditions:
                 whole = False
             else:
                 own = (*own, tree.IsNull(bare, negated=True))
-        return StepConditions(own, whole)
+        return OneEventConditions(own, whole)
 
     def _is_bound_once(self, variable: str) -> bool:
         return sum(name == variable for step in self.subscription.steps.values() for name, _ in step.binders) == 1
 
 
-def _one_event(conditions: tuple[tree.Expression, ...], own: str | None) -> StepConditions:
+def _one_event(conditions: tuple[tree.Expression, ...], own: str | None) -> OneEventConditions:
     bare = [about_one_event(condition, own) for condition in conditions]
     found = tuple(condition for condition in bare if condition is not None)
-    return StepConditions(found, len(found) == len(bare))
+    return OneEventConditions(found, len(found) == len(bare))
 
 
 class StepLetters:

@@ -34,7 +34,7 @@ class ValueClass:
 
 
 @record
-class ValueRange:
+class SampledRange:
     low: Cut
     high: Cut
     example: Scalar
@@ -68,12 +68,12 @@ def value_classes(
     )
 
 
-def value_ranges(kind: Type, constants: Iterable[Scalar]) -> Iterator[ValueRange]:
+def value_ranges(kind: Type, constants: Iterable[Scalar]) -> Iterator[SampledRange]:
     """The points and gaps into which constants cut the domain of a type, in order."""
     match kind:
         case Type.BOOL:
-            yield ValueRange((0, 0), (1, 0), False)
-            yield ValueRange((1, 0), (2, 0), True)
+            yield SampledRange((0, 0), (1, 0), False)
+            yield SampledRange((1, 0), (2, 0), True)
         case Type.INT | Type.TIMESTAMP:
             yield from _whole_ranges(sorted({n for c in constants for n in _whole_neighbours(c)}))
         case Type.STRING:
@@ -89,37 +89,37 @@ def _whole_neighbours(constant: Scalar) -> Iterator[int]:
         yield math.ceil(constant)
 
 
-def _whole_ranges(points: Sequence[int]) -> Iterator[ValueRange]:
+def _whole_ranges(points: Sequence[int]) -> Iterator[SampledRange]:
     """Of 64 bits, as values of INT and TIMESTAMP are."""
     points = [point for point in points if -_END_OF_INT <= point < _END_OF_INT]
     if not points:
-        yield ValueRange(None, None, 0)
+        yield SampledRange(None, None, 0)
         return
     if points[0] > -_END_OF_INT:
-        yield ValueRange(None, (points[0], 0), points[0] - 1)
+        yield SampledRange(None, (points[0], 0), points[0] - 1)
     for place, point in enumerate(points):
-        yield ValueRange((point, 0), (point + 1, 0), point)
+        yield SampledRange((point, 0), (point + 1, 0), point)
         if place == len(points) - 1:
             if point + 1 < _END_OF_INT:
-                yield ValueRange((point + 1, 0), None, point + 1)
+                yield SampledRange((point + 1, 0), None, point + 1)
         elif point + 1 < points[place + 1]:
-            yield ValueRange((point + 1, 0), (points[place + 1], 0), point + 1)
+            yield SampledRange((point + 1, 0), (points[place + 1], 0), point + 1)
 
 
 def _dense_ranges(
     points: Sequence[Any], least: Any, above: Callable[[Any], Any], between: Callable[[Any, Any], Any]
-) -> Iterator[ValueRange]:
+) -> Iterator[SampledRange]:
     if not points:
-        yield ValueRange(None, None, 0.0 if isinstance(least, float) else "other")
+        yield SampledRange(None, None, 0.0 if isinstance(least, float) else "other")
         return
     if points[0] > least:
         below = points[0] - 1.0 if isinstance(least, float) else ""
-        yield ValueRange(None, (points[0], 0), below)
+        yield SampledRange(None, (points[0], 0), below)
     for point, following in pairwise((*points, None)):
-        yield ValueRange((point, 0), (point, 1), point)
+        yield SampledRange((point, 0), (point, 1), point)
         inside = above(point) if following is None else between(point, following)
         if following is None or point < inside < following:
-            yield ValueRange((point, 1), None if following is None else (following, 0), inside)
+            yield SampledRange((point, 1), None if following is None else (following, 0), inside)
 
 
 def _text_between(low: str, _: str) -> str:

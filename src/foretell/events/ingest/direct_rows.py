@@ -23,7 +23,7 @@ from foretell.events.types import Schema, Type
 from foretell.records import record
 
 #: The Python types whose values need no reading. A time in a text or a `datetime` needs it.
-_FITTING: Mapping[Type, frozenset[type]] = {
+FITTING: Mapping[Type, frozenset[type]] = {
     Type.BOOL: frozenset({bool, type(None)}),
     Type.INT: frozenset({int, type(None)}),
     Type.FLOAT: frozenset({int, float, type(None)}),
@@ -46,7 +46,7 @@ class DirectRowReader:
         `known` is the stream's schema so far. Where it stays equal it stays the same object, by which others know.
         """
         types = plain_types(declaration)
-        if types is None or any(kind not in _FITTING or path_of(name) is not None for name, kind in types.items()):
+        if types is None or any(kind not in FITTING or path_of(name) is not None for name, kind in types.items()):
             return None
         arrow = pa.schema([(name, ARROW_TYPES[kind]) for name, kind in types.items()])
         return cls(declaration, kept_schema(declaration.schema(types), known), arrow)
@@ -59,7 +59,7 @@ class DirectRowReader:
         columns, numbers, texts = [], dict[str, NDArray[Any]](), dict[str, ArrowArray]()
         for name, kind in self.schema.attributes.items():
             values = [row.get(name) for row in rows]
-            if not _FITTING[kind].issuperset(map(type, values)):
+            if not FITTING[kind].issuperset(map(type, values)):
                 return None
             try:
                 known = _numbers(values, kind)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
 import pyarrow as pa
 
+from foretell.events.arrow_interop import arrow_of_values
 from foretell.events.ingest.null_markers import NO_MARKERS, NullMarkers
 from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray, RawTable, TypedColumn
 from foretell.events.ingest.text_columns import TextColumn
@@ -56,17 +57,28 @@ def first_reasons(columns: Iterable[TypedColumn]) -> dict[int, str]:
 
 
 def arrow_table(columns: Mapping[str, TypedColumn], types: Mapping[str, Type]) -> pa.Table:
-    schema = pa.schema([(name, ARROW_TYPES[kind]) for name, kind in types.items()])
-    return pa.table([column.values for column in columns.values()], schema=schema)
+    return pa.table([column.values for column in columns.values()], schema=arrow_schema(types))
+
+
+def table_of_scalars(columns: Mapping[str, Sequence[Scalar]], types: Mapping[str, Type]) -> pa.Table:
+    """Plain scalars of these types, timestamps as microseconds."""
+    return pa.Table.from_arrays(
+        [arrow_of_values(columns[name], kind) for name, kind in types.items()], schema=arrow_schema(types)
+    )
+
+
+def arrow_schema(types: Mapping[str, Type]) -> pa.Schema:
+    return pa.schema([(name, ARROW_TYPES[kind]) for name, kind in types.items()])
 
 
 def scalar_rows(table: pa.Table) -> Iterator[dict[str, Scalar]]:
     """The table's rows as dicts of plain scalars, timestamps as microseconds."""
-    columns = [_scalars(column) for column in table.columns]
+    columns = [plain_scalars(column) for column in table.columns]
     names = table.column_names
     return (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
 
 
-def _scalars(column: ArrowArray) -> list[Scalar]:
+def plain_scalars(column: ArrowArray) -> list[Scalar]:
+    """The values of a column as plain scalars, timestamps as microseconds."""
     plain = column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
     return cast(list[Scalar], plain.to_pylist())

@@ -39,6 +39,9 @@ MOST_LISTED_LANES = 10_000
 #: What a listed lane takes.
 _LISTED_LANE_BYTES = 600
 
+#: In place of the id of an owner.
+_TABLES = -1
+
 #: With less memory no engine starts.
 LEAST_MEMORY = 2**20
 
@@ -142,7 +145,7 @@ class RunLedger:
 
     def no_room(self, stores: Mapping[str, int]) -> InputError:
         """The error where events do not fit into the memory; `stores` has the bytes of what is held besides runs."""
-        held = {**stores, "stopped lanes": self.bytes.get(id(self), 0)}
+        held = {**stores, "stopped lanes": self.bytes.get(id(self), 0), "tables": self.bytes.get(_TABLES, 0)}
         held["partial matches"] = sum(self.bytes.values()) - sum(held.values())
         largest = sorted((size, name) for name, size in held.items() if size > 0)[::-1][:3]
         parts = ", ".join(f"{name} {format_bytes(size)}" for size, name in largest)
@@ -151,6 +154,10 @@ class RunLedger:
             f"the engine has no memory for these events: Limits.memory is {format_bytes(self.limits.budget)} ({parts})",
             hint="push fewer events at once, add WITHIN, or restore a snapshot with a higher Limits.memory",
         )
+
+    def account_tables(self, size: int) -> None:
+        """FOR EACH tables take so much memory, besides what executors have of their rows."""
+        self.bytes[_TABLES] = size
 
     def forget(self, owner: object) -> None:
         """An owner of runs is no more."""

@@ -7,50 +7,70 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from foretell.arrays import Ints
+from foretell.events.arrow_interop import arrow_of
+from foretell.events.ingest.raw_columns import ArrowArray
 from foretell.events.types import Scalar
 from foretell.filter.template_index import SHIFT
 from foretell.jit import compiled
+from foretell.machine.row_ids import order_of, scalar_at
 
 _COUNT = (1 << SHIFT) - 1
 
 
 @dataclass(frozen=True, eq=False)
 class IndexedRows:
-    """The ids of rows in the order of the index (see `filter.template_index`), and the position of the event from which
-    on a match must begin to belong to each; None where all rows count from the first event on."""
+    """The rows that matches belong to: an interval means the `rows` at these places. `ids` are those of all rows of the
+    table by their numbers; `since` has the position of the event from which on a match must begin to belong to each, by
+    the same numbers, and is None where all rows count from the first event on."""
 
-    ids: NDArray[np.object_]
+    ids: ArrowArray
+    rows: Ints
     since: Ints | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
 
     @cached_property
     def by_id(self) -> Ints:
-        """The rows in the order of their ids."""
-        keys = list(map(id_key, self.ids.tolist()))
-        return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
+        """The places in the order of their ids."""
+        return order_of(self.ids.take(arrow_of(self.rows)))
 
     @cached_property
     def _ranks(self) -> Ints:
-        ranks = np.empty(len(self.ids), np.int64)
+        ranks = np.empty(len(self), np.int64)
         ranks[self.by_id] = np.arange(len(ranks))
         return ranks
+
+    @cached_property
+    def _since(self) -> Ints:
+        """From which event on the row at each place counts."""
+        return np.zeros(len(self), np.int64) if self.since is None else self.since.take(self.rows)
+
+    def id_at(self, place: int) -> Scalar:
+        """The id of the row at a place."""
+        return scalar_at(self.ids, int(self.rows[place]))
+
+    def ids_at(self, places: Ints) -> ArrowArray:
+        """The ids of the rows at these places."""
+        return self.ids.take(arrow_of(self.rows.take(places)))
 
     def counts(self, intervals: Ints, first: Ints) -> Ints:
         """How many rows each match belongs to; `first` are the positions of their first events."""
         count = intervals & _COUNT
-        return count if self.since is None else _counts(intervals >> SHIFT, count, first, self.since)
+        return count if self.since is None else _counts(intervals >> SHIFT, count, first, self._since)
 
     def of(self, intervals: Ints, first: Ints) -> Ints:
-        """The rows that each match belongs to, by their ids: those of one match after those of the other."""
+        """The places of the rows that each match belongs to, by their ids: those of one match after those of the
+        other."""
         begin, count, size = intervals >> SHIFT, intervals & _COUNT, int((intervals & _COUNT).sum())
         ranks = np.empty(size, np.int64)
         if not _gather_ranks(begin, count, self._ranks, ranks):
             match = np.repeat(np.arange(len(count)), count) << SHIFT
             ranks = np.sort(match + ranks) & _COUNT
-        rows = self.by_id.take(ranks)
-        return rows if self.since is None else rows[self.since.take(rows) <= np.repeat(first, count)]
+        places = self.by_id.take(ranks)
+        return places if self.since is None else places[self._since.take(places) <= np.repeat(first, count)]
 
 
 def id_key(row_id: Scalar) -> tuple[int | float, str]:

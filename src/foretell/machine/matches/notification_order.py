@@ -174,7 +174,7 @@ class NotificationIndex:
         """Numbers by size, before texts."""
         if not (self.row >= 0).any() and len({batch.id for batch in self.batches}) == 1:
             return np.zeros(len(self), np.int64)
-        rows = max((0 if batch.rows is None else len(batch.rows.ids) for batch in self.batches), default=0) + 1
+        rows = max((0 if batch.rows is None else len(batch.rows) for batch in self.batches), default=0) + 1
         used, which = distinct(self.batch * rows + self.row + 1)
         return _ranks([id_key(self.batches[k // rows].id_of(k % rows - 1)) for k in used.tolist()])[which]
 

@@ -137,7 +137,7 @@ class ResultBatch:
         return np.repeat(every, self.row_counts), self.rows_of(every)
 
     def id_of(self, row: int) -> Scalar:
-        return self.id if row < 0 or self.rows is None else self.rows.ids[row]
+        return self.id if row < 0 or self.rows is None else self.rows.id_at(row)
 
     @property
     def order(self) -> Ints:

@@ -79,7 +79,7 @@ def explain_on_spark(
 ) -> SparkExplanation:
     """Explain statements without their data: it assumes that no ID is NULL. On `events` it counts which are dropped."""
     statements = bounded_subscriptions(checked.statements, tables)
-    tables = {str(s.tree.table): TemplateTable({}, []) for s in statements if s.tree.table is not None} | dict(tables)
+    tables = {str(s.tree.table): TemplateTable.empty() for s in statements if s.tree.table is not None} | dict(tables)
     schemas = {name: schema for name, schema in checked.streams.items() if name in program.sources}
     identified = frozenset(name for name, schema in schemas.items() if schema.id is not None)
     groups = batch_groups(statements, schemas, tables, NO_OBSERVERS, shards=SHARDS_PER_CORE, cores=1)

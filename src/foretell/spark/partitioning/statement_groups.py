@@ -13,8 +13,9 @@ In both, statements that read one another's results are in one group (statement_
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration
@@ -49,7 +50,7 @@ class TableSlice:
     count: int = 1
 
     def of(self, table: TemplateTable) -> TemplateTable:
-        return table if self.count == 1 else replace(table, rows=table.rows[self.number :: self.count])
+        return table if self.count == 1 else table.take(np.arange(self.number, len(table), self.count))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,7 +206,7 @@ def table_slices(statement: CheckedSubscription, tables: Mapping[str, TemplateTa
     if subscription.table is None or subscription.per or subscription.forecast is not None:
         return 1
     table = tables[subscription.table]
-    return 1 if serves_all_rows(statement, table.types) else max(1, min(cores, len(table.rows) // ROWS_PER_TASK))
+    return 1 if serves_all_rows(statement, table.types) else max(1, min(cores, len(table) // ROWS_PER_TASK))
 
 
 def batch_keys(chain: Sequence[CheckedSubscription]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from foretell.events.ingest.template_tables import TemplateTable
+from foretell.events.ingest.typed_table import plain_scalars
 from foretell.events.types import Scalar, Type
 from foretell.language import tree
 from foretell.language.checked import CheckedCorrelator, CheckedStatement, CheckedSubscription
@@ -52,8 +53,7 @@ def _bounds(conditions: Iterable[tree.Expression], table: TemplateTable) -> Iter
 
 def _bound(comparison: Comparison, table: TemplateTable) -> Iterator[tree.Expression]:
     kind = table.types[comparison.parameter]
-    known = (row[comparison.parameter] for row in table.rows)
-    values = {each for each in known if each is not None}
+    values = set(plain_scalars(table.columns.column(comparison.parameter).drop_null().unique()))
     if not values:  # no comparison with NULL is true
         yield tree.Literal(False)
         return

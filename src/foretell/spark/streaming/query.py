@@ -26,10 +26,8 @@ from foretell.arguments.streams import declaration_of, read_tables
 from foretell.arguments.validation import as_mapping, as_tables
 from foretell.engine import Engine
 from foretell.errors import InputError, suggestion
-from foretell.events.arrow_interop import arrow_of_values
 from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.reader import StreamDeclaration
-from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.ingest.time_candidates import time_note
 from foretell.events.types import Type
 from foretell.forecast.online.factory import untrained_notes
@@ -142,8 +140,8 @@ def topology_of(
     _refuse_mixed_times(declarations)
     program = _with_streams(statements, declarations)
     groups = stream_groups(program, declarations, _shard_count(shards))
-    loaded = read_tables(statements.tables, as_tables(tables))
-    arrow_tables = {name: _arrow_table(table) for name, table in loaded.items()}
+    loaded = read_tables(statements.tables, as_tables(tables), limits)
+    arrow_tables = {name: table.columns for name, table in loaded.items()}
     checked = program.checked({}, {name: table.types for name, table in loaded.items()})
     require_chains(checked.statements)
     processor = ShardProcessor(
@@ -269,11 +267,6 @@ def _stream_statement(declaration: StreamDeclaration, declared: tree.Stream | No
     if declared is None:
         return tree.Stream(declaration.stream, attributes, declaration.time)
     return replace(declared, attributes=attributes)
-
-
-def _arrow_table(loaded: TemplateTable) -> pa.Table:
-    columns = {n: arrow_of_values([row[n] for row in loaded.rows], kind) for n, kind in loaded.types.items()}
-    return pa.table(columns)
 
 
 def _shard_count(shards: object) -> int:
