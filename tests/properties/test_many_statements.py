@@ -82,7 +82,7 @@ def test_many_say_what_the_reference_says(late: float, monkeypatch: pytest.Monke
 
 def test_statements_come_and_go_between_snapshots() -> None:
     for seed in range(100, 106):
-        chance, text, rows = _program(seed)
+        _, text, rows = _program(seed)
         statements = text.split("\n")
         first, second = Engine("\n".join(statements[:-20])), Engine("\n".join(statements[:-20]))
         for begin in range(0, 40, 5):

@@ -25,8 +25,8 @@ class NfaShape:
 
 @record
 class DetectionShape:
-    """The facts by which it is chosen where predicates are evaluated: for each predicate that only later steps need, its
-    time for an event; why no part of a batch can be left out, if so."""
+    """The facts by which it is chosen where predicates are evaluated: the time that each predicate which only later
+    steps need takes for an event; why no part of a batch can be left out, if so."""
 
     nanoseconds: Mapping[int, float]
     hindrance: str | None

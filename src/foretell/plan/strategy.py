@@ -437,7 +437,7 @@ PARTIAL_EVALUATION = 5.0
 
 
 def choose_detection(shape: DetectionShape) -> Decision[frozenset[int]]:
-    """The predicates that are evaluated only where a partial match waits for them (plan.detection)."""
+    """The predicates that are evaluated only where a partial match waits for them (plan.lower.detection)."""
     costly = frozenset(n for n, cost in shape.nanoseconds.items() if cost > PARTIAL_EVALUATION)
     if shape.hindrance is not None or not costly:
         why = "whole columns are quicker than finding where partial matches wait"
@@ -462,5 +462,6 @@ def choose_late_guards(later: int, *, next_only: bool) -> Decision[bool]:
         return Decision(False, "their predicates tell which partial matches an event concerns")
     if later <= MOST_EARLY:
         return Decision(False, f"whole columns are quick for {MOST_EARLY} predicates or fewer")
-    return Decision(True, f"{later:,} predicates of later steps: batches that begin few matches evaluate them one by one")
-
+    return Decision(
+        True, f"{later:,} predicates of later steps: batches that begin few matches evaluate them one by one"
+    )

@@ -27,7 +27,7 @@ from foretell.language.subscriptions import parse
 from foretell.machine.exec.arrival_executor import ArrivalExecutor
 from foretell.machine.exec.nfa_executor import NfaExecutor
 from foretell.machine.runtime import MatchRuntime
-from foretell.plan.detection import detection_of_arrivals, detection_of_nfa
+from foretell.plan.lower.detection import detection_of_arrivals, detection_of_nfa
 
 EVENTS, QUICK_EVENTS = 200_000, 20_000
 RUNS, PUSH = 3, 10_000
@@ -151,7 +151,9 @@ def run_detection(checked: CheckedProgram, batches: list[EventBatch], *, single_
     if not single_step:
         _evaluate_everywhere(runtime)
     clock, matches = _Clock(), 0
-    for group in (g for input_group in runtime.groups.values() for g in (*input_group.nfa_groups, *input_group.absences)):
+    for group in (
+        g for input_group in runtime.groups.values() for g in (*input_group.nfa_groups, *input_group.absences)
+    ):
         group.process = clock.timing(group.process)  # type: ignore[method-assign, assignment]
     for batch in batches:
         matches += sum(result.notification_count for result in runtime.process({"office": batch}))

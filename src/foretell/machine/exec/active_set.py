@@ -20,7 +20,7 @@ from foretell.jit import read_only
 from foretell.machine.exec.run_pool import RunPool
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.kernels import active_rows
-from foretell.plan.detection import Detection, WaitingPlace
+from foretell.plan.lower.detection import Detection, WaitingPlace
 
 #: A part of a batch that is larger than this is not worth taking out of it.
 LARGE_PART = 0.5
@@ -91,9 +91,7 @@ class ActiveSet:
                         done[number] = np.ones(count, np.bool_)
                     self.predicates.write_rows(number, rows, result, segment.events, strings)
 
-    def _find(
-        self, place: WaitingPlace, result: Flags, segment: EventSegment, lanes: OpenLanes, found: Flags
-    ) -> int:
+    def _find(self, place: WaitingPlace, result: Flags, segment: EventSegment, lanes: OpenLanes, found: Flags) -> int:
         """Mark the events that come while a place is open; return how many there are."""
         count = len(segment)
         lanes.write(place, segment.lane, self._until)

@@ -19,7 +19,7 @@ from foretell.machine.exec.batch_columns import event_column
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.kernels.arrival_walk import ArrivalEvents
 from foretell.machine.kernels.structs import Values
-from foretell.plan.detection import Detection, detection_of_arrivals
+from foretell.plan.lower.detection import Detection, detection_of_arrivals
 from foretell.plan.expressions import RowSelected
 from foretell.plan.lower.arrivals import ArrivalPlan
 from foretell.plan.lower.program import EventExpression
@@ -64,7 +64,8 @@ class ArrivalColumns:
     def batch(
         self, segment: EventSegment, lists: ListHeads, front: int, arrivals: OpenArrivals, lane_count: int
     ) -> ArrivalBatch:
-        """`arrivals` tell in which lanes sequences have begun; `lists` number the keys of the events; those that only arrivals before the `front` have may go."""
+        """`arrivals` tell in which lanes sequences have begun; `lists` number the keys of the events; those that only
+        arrivals before the `front` have may go."""
         events = segment.events
         flags: dict[EventExpression, Flags] = {}
         template_rows = None

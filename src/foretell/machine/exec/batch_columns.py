@@ -25,7 +25,7 @@ from foretell.machine.input.occurrence_counters import OccurrenceCounters
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.kernels.held import Held
 from foretell.machine.kernels.structs import Batch, BatchEvents, Bytecode, Evaluated, Events, Values
-from foretell.plan.detection import Detection, detection_of_nfa
+from foretell.plan.lower.detection import Detection, detection_of_nfa
 from foretell.plan.expressions import EventStart, EveryNth, IndexKey, PresenceFlag, RowSelected
 from foretell.plan.lower.bytecode import Code
 from foretell.plan.lower.late_guards import LateGuards

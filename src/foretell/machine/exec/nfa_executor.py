@@ -89,7 +89,9 @@ class NfaExecutor:
         self._reverse_scan = ReverseScan(self.nfa)
         late = self.nfa.late
         self._tables = Held(self.nfa.tables)
-        self._late_tables = self._tables if late is None else Held(self.nfa.tables._replace(edges=late.edges), self._tables)
+        self._late_tables = (
+            self._tables if late is None else Held(self.nfa.tables._replace(edges=late.edges), self._tables)
+        )
         chosen, extent = self.nfa.kernel.kernel.value, extent_of(self.nfa)
         self._kernel = kernel_for(_KERNELS[chosen], extent)
         self._is_longest = chosen in (Kernel.LONGEST, Kernel.LONGEST_GENERAL)

@@ -106,7 +106,8 @@ class LoweredEdge:
 class SymbolTable:
     """The numbers that the subscriptions of one NFA share: those of columns and slots, predicates, and code.
 
-    `late` has the code of guards of which a predicate is a part (plan.lower.late_guards), by both numbers; `texts` are the strings in its code, each with its number, in the order in which they were asked for.
+    `late` has the code of guards of which a predicate is a part (plan.lower.late_guards), by both numbers; `texts` are
+    the strings in its code, each with its number, in the order in which they were asked for.
     """
 
     code_of: Callable[[str], int]

@@ -1,4 +1,4 @@
-"""Late guards: conditions on single events that a kernel evaluates when a run asks, in place of flags for whole batches.
+"""Late guards: conditions on single events that a kernel evaluates when a run asks, in place of flags of whole batches.
 
 Where many statements share an NFA, few of them have a run at any time, and the predicates of their later steps hold or
 not for events that nobody waits with. So each edge from a state has its guard as code, too. This is single-step
@@ -77,7 +77,11 @@ def compilable(predicate: Sequence[tree.Expression]) -> bool:
 
 
 def late_edges(
-    edges: Words, linked: LinkedCode, codes: Mapping[int, int], predicates: Sequence[Sequence[tree.Expression]], fan: int
+    edges: Words,
+    linked: LinkedCode,
+    codes: Mapping[int, int],
+    predicates: Sequence[Sequence[tree.Expression]],
+    fan: int,
 ) -> LateGuards:
     """The edges, some with the code of that number in place of their guards."""
     late = edges.copy()
@@ -88,5 +92,3 @@ def late_edges(
     needed = set(late[:, EDGE_PREDICATE].astype(int).tolist())
     unneeded = frozenset(replaced - needed)
     return LateGuards(late, unneeded, sum(nanoseconds(predicates[p]) + 1 for p in unneeded), fan)
-
-
