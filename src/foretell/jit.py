@@ -95,6 +95,8 @@ def _replaced(dispatcher: Any, known: dict[Any, Any], suffix: str) -> Any:
     """A dispatcher with other callees, or itself where it has none of them; `known` has those that are done."""
     if dispatcher in known:
         return known[dispatcher]
+    if not isinstance(dispatcher, Dispatcher):
+        return _replaced_in_python(dispatcher, known, suffix)
     function, callees = dispatcher.py_func, _callees(dispatcher)
     replaced = {name: _replaced(callee, known, suffix) for name, callee in callees.items()}
     if replaced == callees:
@@ -108,6 +110,25 @@ def _replaced(dispatcher: Any, known: dict[Any, Any], suffix: str) -> Any:
     known[dispatcher] = type(dispatcher)(clone, dispatcher.targetoptions)
     _attach_cache(known[dispatcher])
     return known[dispatcher]
+
+
+def _replaced_in_python(function: Any, known: dict[Any, Any], suffix: str) -> Any:
+    """The same where NUMBA_DISABLE_JIT is set, and kernels are functions."""
+    names = {name for code in _codes(function.__code__) for name in code.co_names}
+    callees = {
+        name: value
+        for name, value in function.__globals__.items()
+        if name in names and isinstance(value, FunctionType) and value.__module__.startswith(_KERNELS)
+    }
+    known[function] = function
+    replaced = {name: _replaced(callee, known, suffix) for name, callee in callees.items()}
+    if replaced != callees:
+        others = {**function.__globals__, **replaced}
+        known[function] = FunctionType(function.__code__, others, function.__name__ + suffix, function.__defaults__)
+    return known[function]
+
+
+_KERNELS = decorators.__name__.rpartition(".")[0]
 
 
 class _DiskCache(_Cache):

@@ -23,10 +23,11 @@ from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.kernels.run_checks import HeldEvents
 from foretell.plan import strategy
+from foretell.plan.arrival_hindrances import arrival_hindrance
 from foretell.plan.explain import as_text, explain
 from foretell.plan.lower.arrival_analysis import analyse_sequence
 from foretell.plan.lower.arrivals import lower_arrivals
-from foretell.plan.strategy import Decision, Executor, arrival_hindrance
+from foretell.plan.strategy import Decision, Executor
 from foretell.plan.strategy import choose_executor as original
 from tests.engine_pair import EnginePair, comparable_rows
 from tests.properties import patterns

@@ -12,6 +12,7 @@ from foretell.plan.compile import GroupRecord, InputGroupRecord, PlanCompiler
 from foretell.plan.explain import Codes
 from foretell.plan.match_plan import AbsencePlan, MatchPlan, NfaGroupPlan
 from foretell.plan.persistent_map import PersistentMap
+from foretell.plan.strategy import TemplateMode
 
 STREAM = "STREAM ticks (ts INT, name STRING, price FLOAT, volume INT) TIME ts;\n"
 TABLES = {"limits": {"id": Type.INT, "v": Type.INT}}
@@ -86,7 +87,9 @@ def test_a_plan_is_restored_with_the_numbers_it_had() -> None:
     plan = PlanCompiler(Codes()).extend(plan, statements[2:])
     (group,) = plan.inputs.values()
     records = tuple(
-        GroupRecord(nfa.kind, tuple((str(n), text) for n, text in nfa.record()), nfa.moves, False, False)
+        GroupRecord(
+            nfa.kind, tuple((str(n), text) for n, text in nfa.record()), nfa.moves, TemplateMode.EXECUTOR_PER_ROW, False
+        )
         for nfa in group.nfa_groups
     )
     program = parse(STREAM + "SUBSCRIBE s0 FROM ticks MATCH a , b DEFINE b AS volume > 3;").checked()

@@ -43,7 +43,10 @@ MAKERS: Mapping[str, set[str]] = {
     "ArrivalTracker": {"machine/nfa_group.py"},
     "AbsenceExecutor": {"machine/input_group.py"},
     "NfaGroup": {"machine/input_group.py"},
-    "TemplateRows": {"machine/input_group.py", "machine/template_rows.py"},
+    "ProfileExecutor": {"machine/nfa_group.py"},
+    "TemplateRows": {"machine/served_rows.py", "machine/template_rows.py"},
+    "ProfiledRows": {"machine/served_rows.py", "machine/profiled_rows.py"},
+    "TrieRows": {"machine/served_rows.py", "machine/trie_rows.py"},
 }
 
 

@@ -72,7 +72,8 @@ def _started(
     compiler = PlanCompiler(strings.constant, observers, (limits or Limits()).edges)
     plan = compiler.compile(program, _types(tables or {}))
     runtime = MatchRuntime(plan, strings, tables, limits, observers, stages)
-    runtime.adopt_plans()
+    for group in runtime.groups.values():  # of statements that come later, the next batch does it
+        group.adopt_plans()
     return runtime
 
 

@@ -27,10 +27,11 @@ from foretell.machine.nfa_group import NfaGroup
 from foretell.machine.observe.forecast_emitter import ForecastEmitter, ObservedStatement
 from foretell.machine.observe.observer import NO_OBSERVERS, Observer, ObserverFactory, observer_state, restore_observer
 from foretell.machine.result_stage import ResultStages
+from foretell.machine.served_rows import ServedRows, restored_rows, served_rows
 from foretell.machine.shared_rows import RowSharing, equal_rows
-from foretell.machine.template_rows import RowsById, TemplateRows, parameter_columns
+from foretell.machine.template_rows import RowsById, parameter_columns
 from foretell.plan.match_plan import AbsencePlan, InputGroupPlan, NfaGroupPlan, StatementPlan
-from foretell.storage.recorded_values import indices, instant, require
+from foretell.storage.recorded_values import instant, require
 
 #: Matches that wait are joined with those of the next batch, and put in order.
 _WORK_ON_WAITING = 3
@@ -76,7 +77,7 @@ class InputGroup:
             "events": self.stream.buffer.nbytes,
             "lanes": self.stream.lanes.nbytes + bytes_held(self.stream.lags, absences, without=without),
             "matches that wait": _WORK_ON_WAITING * bytes_held(kept, without=without),
-            "rows of tables": sum(group.rows.store.nbytes for group in self.nfa_groups if group.rows is not None),
+            "rows of tables": sum(group.rows.nbytes for group in self.nfa_groups if group.rows is not None),
             "forecasts": bytes_held(observers, trackers, without=without),
             **self.stages.stores,
         }
@@ -289,9 +290,8 @@ class InputGroup:
         if statement.runs_by_row:
             assert table is not None
             self._start_rows(statement, table)
-        elif table is not None and isinstance(group, NfaGroupPlan) and group.selection is not None:
-            rows = TemplateRows.of(group.selection, table, self.strings, self.stream.positions)
-            self._start(statement, None, rows)
+        elif table is not None and isinstance(group, NfaGroupPlan):
+            self._start(statement, None, served_rows(group, table, self.strings, self.stream.positions))
         else:
             self._start(statement)
 
@@ -304,7 +304,7 @@ class InputGroup:
                 self._sharing.enter(executor, ids)
 
     def _start(
-        self, statement: StatementPlan, row: Mapping[str, Scalar] | None = None, rows: TemplateRows | None = None
+        self, statement: StatementPlan, row: Mapping[str, Scalar] | None = None, rows: ServedRows | None = None
     ) -> AbsenceExecutor | NfaGroup:
         """The executor of a statement, or of one row of a template."""
         plan = self.plan.group_of(statement.name)
@@ -373,7 +373,7 @@ class InputGroup:
             group, rows = self._serving(name)
             group.move_rows(rows.remove(ids))
 
-    def _serving(self, name: str) -> tuple[NfaGroup, TemplateRows]:
+    def _serving(self, name: str) -> tuple[NfaGroup, ServedRows]:
         """The executor that serves all rows of a template."""
         group = self._executors[name][None]
         assert isinstance(group, NfaGroup)
@@ -442,11 +442,8 @@ class InputGroup:
             elif statement.table is not None and not statement.stage_has_rows:
                 plan = self.plan.group_of(name)
                 assert isinstance(plan, NfaGroupPlan)
-                assert plan.selection is not None
-                selected = TemplateRows.of(plan.selection, tables[statement.table], self.strings, 0)
-                since = indices(state["rows"], bounds.positions + 1, "the template rows", selected.store.since.shape)
-                selected.store.set_since(since)
-                group = self._start(statement, None, selected)
+                restored = restored_rows(plan, tables[statement.table], self.strings, state, bounds.positions)
+                group = self._start(statement, None, restored)
             else:
                 group = self._start(statement)
         assert isinstance(group, NfaGroup)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from foretell.machine.exec.arrival_executor import ArrivalExecutor
 from foretell.machine.exec.limits import RunLedger
 from foretell.machine.exec.nfa_executor import NfaExecutor
 from foretell.machine.exec.observation import Observation
+from foretell.machine.exec.profile_executor import ProfileExecutor
 from foretell.machine.exec.raw_matches import RawMatches
 from foretell.machine.exec.register_kinds import RegisterKinds
 from foretell.machine.input.event_buffer import EventSegment
@@ -31,14 +32,19 @@ from foretell.machine.matches.results import ResultBatch
 from foretell.machine.observe.arrival_tracker import ArrivalTracker
 from foretell.machine.observe.forecast_emitter import ForecastEmitter, ObservedStatement
 from foretell.machine.observe.observer import Observer, Probe, observer_state, restore_observer
+from foretell.machine.profiled_rows import ProfiledRows
 from foretell.machine.result_stage import ResultStages
+from foretell.machine.served_rows import ServedRows
 from foretell.machine.subscription_runtime import SubscriptionRuntime
 from foretell.machine.template_rows import Move, TemplateRows
+from foretell.machine.trie_rows import TrieRows
 from foretell.plan.expressions import IndexKey, Lagged
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.match_plan import NfaGroupPlan
 from foretell.plan.strategy import ObservationMode
 from foretell.storage.recorded_values import indices
+
+AnyExecutor: TypeAlias = NfaExecutor | ArrivalExecutor | ProfileExecutor
 
 
 @dataclass(eq=False)
@@ -52,12 +58,12 @@ class NfaGroup:
     stream: MergedStream
     strings: StringDictionary
     parameters: Mapping[str, Column] = field(default_factory=dict)
-    rows: TemplateRows | None = None
+    rows: ServedRows | None = None
     observer: Observer | None = None
 
     def __post_init__(self) -> None:
         self.members: dict[int, SubscriptionRuntime] = {}
-        self.executor: NfaExecutor | ArrivalExecutor | None = None
+        self.executor: AnyExecutor | None = None
         self.second_executor: NfaExecutor | None = None  # reads each batch again when its exclusions are known
         self.tracker: ArrivalTracker | None = None
         self.excluded: Exclusions | None = None
@@ -83,6 +89,8 @@ class NfaGroup:
             )
             if plan.observation is ObservationMode.ARRIVAL_TRACKER:
                 self.tracker = ArrivalTracker(plan.arrivals, self.strings)
+        if isinstance(self.rows, ProfiledRows):
+            self.executor = ProfileExecutor(self.rows, self.strings, self.stream.ledger)
         self.is_current = False
 
     def name_after(self, row_id: Scalar) -> None:
@@ -97,8 +105,12 @@ class NfaGroup:
         self.is_current = False
 
     @property
+    def _trie_rows(self) -> TrieRows | None:
+        return self.rows if isinstance(self.rows, TrieRows) else None
+
+    @property
     def _selection(self) -> TemplateIndex | None:
-        return None if self.rows is None else self.rows.selection
+        return self.rows.selection if isinstance(self.rows, TemplateRows) else None
 
     def adopt_plan(self) -> None:
         """Gives the executor the NFA as it is planned now. The runtime waits for the next batch before it does so:
@@ -111,7 +123,7 @@ class NfaGroup:
         if isinstance(self.executor, NfaExecutor):
             self.executor.adopt(nfa)
             return
-        executor = partial(NfaExecutor, nfa, self.strings, self.parameters, self._selection)
+        executor = partial(NfaExecutor, nfa, self.strings, self.parameters, self._selection, self._trie_rows)
         probe = None
         if self.plan.observation is not None:
             (member,) = self.members.values()
@@ -123,11 +135,12 @@ class NfaGroup:
                 probe = None
         self.executor = executor(ledger=self.stream.ledger, probe=probe)
 
-    def move_rows(self, move: Move) -> None:
-        """Continues with the rows of the template as they are now."""
-        assert self.rows is not None
-        if self.executor is not None:
-            self.executor.move_rows(self.rows.selection, move)
+    def move_rows(self, move: Move | None) -> None:
+        """Continues with the rows of the template as they are now; None where no partial match refers to any."""
+        if move is None or self.executor is None:
+            return
+        if not isinstance(self.executor, ProfileExecutor):
+            self.executor.move_rows(self._selection, move)
 
     @property
     def lagged(self) -> set[Lagged]:
@@ -248,7 +261,7 @@ class NfaGroup:
                 ledger.drop(self.members[number].plan.shown_name, count, executor.dropped_by)
         executor.refusals, executor.dropped = [], {}
 
-    def _without_refused(self, executor: NfaExecutor | ArrivalExecutor, matches: RawMatches) -> RawMatches:
+    def _without_refused(self, executor: AnyExecutor, matches: RawMatches) -> RawMatches:
         """The matches without those of refused lanes from the event on that exceeded the limit."""
         owner = np.zeros(len(matches), np.int64)
         if isinstance(executor, NfaExecutor):
@@ -272,6 +285,8 @@ class NfaGroup:
             "members": {str(number): member.state() for number, member in self.members.items()},
             "stage": None if self.executor is None else self.executor.state(),
             "rows": None if self.rows is None else self.rows.store.since[self.rows.store.numbers],
+            "served": None if self.rows is None else self.rows.served,
+            "profiles": None if self._trie_rows is None else self._trie_rows.state(),
             "watcher": observer_state(self.observer),
             "standing": None if self.tracker is None else self.tracker.state(),
             "past": None if self.excluded is None else self.excluded.past,

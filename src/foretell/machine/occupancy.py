@@ -6,6 +6,7 @@ import numpy as np
 
 from foretell.machine.exec.arrival_executor import ArrivalExecutor
 from foretell.machine.exec.nfa_executor import NfaExecutor
+from foretell.machine.exec.profile_executor import ProfileExecutor
 from foretell.machine.kernels import layout
 from foretell.machine.runtime import MatchRuntime
 from foretell.records import record
@@ -39,7 +40,9 @@ def occupancy_of(runtime: MatchRuntime) -> Occupancy:
     return Occupancy(partial, in_lane, sum(runtime.ledger.bytes.values()))
 
 
-def _in_fullest_lane(executor: NfaExecutor | ArrivalExecutor) -> int:
+def _in_fullest_lane(executor: NfaExecutor | ArrivalExecutor | ProfileExecutor) -> int:
+    if isinstance(executor, ProfileExecutor):
+        return 0
     if isinstance(executor, ArrivalExecutor):
         return int(executor.ring.held.max(initial=0))
     lanes = executor.pool.cells[executor.pool.in_use, layout.RUN_LANE]

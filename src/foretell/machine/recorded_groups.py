@@ -7,7 +7,7 @@ from typing import Any
 
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.plan.compile import GroupRecord, InputGroupRecord
-from foretell.plan.strategy import GroupKind
+from foretell.plan.strategy import GroupKind, TemplateMode
 
 
 def strings_of(state: Mapping[str, Any]) -> StringDictionary:
@@ -26,4 +26,13 @@ def records(state: Mapping[str, Any]) -> tuple[InputGroupRecord, ...]:
 def _record(group: Mapping[str, Any]) -> GroupRecord:
     joined = tuple((name, text) for name, text in group["joined"])
     observed = group.get("watcher") is not None
-    return GroupRecord(GroupKind(group["kind"]), joined, tuple(group["moves"]), group["rows"] is not None, observed)
+    template = TemplateMode.EXECUTOR_PER_ROW if group["rows"] is None else _SERVES_ALL[group.get("served")]
+    return GroupRecord(GroupKind(group["kind"]), joined, tuple(group["moves"]), template, observed)
+
+
+#: How one executor serves all rows, as snapshots say it; early ones know one way.
+_SERVES_ALL = {
+    None: TemplateMode.ONE_EXECUTOR,
+    "profiles": TemplateMode.PROFILE_INDEX,
+    "runs": TemplateMode.SHARED_RUNS,
+}

@@ -38,6 +38,12 @@ class Appendable:
     def nbytes(self) -> int:
         return self._room.nbytes
 
+    def copy(self) -> Appendable:
+        """An array of its own: views of this one stay as they are whatever is set in the copy."""
+        copied = Appendable(self._room.dtype)
+        copied.append(self.array)
+        return copied
+
     def append(self, values: NDArray[Any]) -> None:
         stop = self.count + len(values)
         if stop > len(self._room):

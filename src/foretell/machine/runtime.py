@@ -102,11 +102,6 @@ class MatchRuntime:
             self._add(group, group.statements[name], tables or {})
         self.plan = plan
 
-    def adopt_plans(self) -> None:
-        """Makes the executors of all plans ready; where statements come later, the next batch does so."""
-        for group in self.groups.values():
-            group.adopt_plans()
-
     def _prepared(self, stages: Mapping[str, ResultStage] | None) -> dict[str, ResultStage]:
         for stage in (stages or {}).values():
             stage.prepare(self.strings)

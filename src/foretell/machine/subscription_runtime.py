@@ -13,6 +13,7 @@ from foretell.arrays import Ints
 from foretell.events.types import Scalar
 from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
+from foretell.filter.template_index import SHIFT
 from foretell.machine.exec.raw_matches import NO_NODES, RawMatches
 from foretell.machine.input.event_buffer import EventBuffer
 from foretell.machine.input.event_order import EventOrder
@@ -25,7 +26,8 @@ from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.match_values import evaluate_matches
 from foretell.machine.matches.post_filter import post_filter
 from foretell.machine.matches.results import ResultBatch, joined_results
-from foretell.machine.template_rows import TemplateRows
+from foretell.machine.served_rows import ServedRows
+from foretell.machine.trie_rows import TrieRows
 from foretell.plan.lower.program import SubscriptionPlan
 from foretell.storage.recorded_values import instant, whole
 
@@ -43,7 +45,7 @@ class SubscriptionRuntime:
     stream: MergedStream
     id: Scalar = None
     parameters: Mapping[str, Column] = field(default_factory=dict)
-    rows: TemplateRows | None = None
+    rows: ServedRows | None = None
     since: int = 0
 
     def __post_init__(self) -> None:
@@ -80,13 +82,26 @@ class SubscriptionRuntime:
         are the partial matches that these wait for; None where no more events come."""
         if self.since:
             matches = matches.only(matches.first >= self.since)
+        if self.rows is not None and self.plan.post_match.parameters:
+            return self._row_results(matches, self.rows, order)
         found = self._match_batch(matches)
         if self.plan.wants_longest and len(found):
             found = found.filter(longest_by_start(found))
         results = self._results(post_filter(found), order)
         if self.rows is not None:
-            return replace(results, intervals=_row_intervals(results), rows=self.rows.indexed)
+            part = isinstance(self.rows, TrieRows)
+            return replace(results, intervals=_row_intervals(results), rows=self.rows.indexed, rows_part=part)
         return self._selected(results, now, order, live) if self.selection.selects else results
+
+    def _row_results(self, matches: RawMatches, rows: ServedRows, order: EventOrder) -> ResultBatch:
+        """The results of matches that HAVING or RETURN make others for each row."""
+        indexed = rows.indexed
+        own = indexed.of(matches.rows, matches.first)
+        each = matches.only(np.repeat(np.arange(len(matches)), indexed.counts(matches.rows, matches.first)))
+        each = replace(each, rows=(own << SHIFT) + 1)
+        found = replace(self._match_batch(each), parameters=rows.values(own), by_row=True)
+        results = self._results(post_filter(found), order)
+        return replace(results, intervals=_row_intervals(results), rows=indexed.whole, rows_part=True)
 
     def leading_from(self, now: int | float) -> int:
         """The first position that a leading negation may still look at: a window before a match that began a window

@@ -9,8 +9,10 @@ each generation of rows, would keep all rows once more for each change, as long 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -44,17 +46,83 @@ def parameter_columns(
 
 
 @dataclass
-class TemplateRows:
-    """The rows that one executor serves, and the index of them, `selection`."""
+class SortedRows(ABC):
+    """Rows that an index sorts: a run carries an interval of the rows in that order."""
 
-    comparisons: tuple[Comparison, ...]
-    floats: list[bool]
     store: RowStore
-    selection: TemplateIndex = field(init=False)
     _indexed: IndexedRows | None = field(default=None, init=False)
 
+    @property
+    @abstractmethod
+    def sorted_rows(self) -> Ints:
+        """The numbers of the rows in the order of the index."""
+
+    @abstractmethod
+    def _index(self) -> None:
+        """Builds the index of the rows that are there. Rows that stay keep their order."""
+
+    def _add(self, rows: Ints) -> None:  # noqa: B027 - an index that is made of columns alone needs nothing else
+        """Takes note of rows that were added."""
+
+    def _remove(self, rows: Ints) -> None:  # noqa: B027
+        """Takes note of rows that were removed."""
+
+    def _keep(self, rows: Ints) -> None:  # noqa: B027
+        """Takes note that these rows have new numbers, from 0 on, and no others are left."""
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the rows."""
+        return self.store.nbytes + self.sorted_rows.nbytes
+
+    @property
+    def indexed(self) -> IndexedRows:
+        """The rows in the order of the index."""
+        if self._indexed is None:
+            since = self.store.since
+            self._indexed = IndexedRows(self.store.ids.array, self.sorted_rows, since if since.any() else None)
+        return self._indexed
+
+    def values(self, places: Ints) -> Mapping[str, Column]:
+        """The parameters of the rows at places in the order of the index."""
+        rows = self.sorted_rows[places]
+        return {name: column.take(rows) for name, column in self.store.columns.items()}
+
+    def add(self, table: TemplateTable, strings: StringDictionary, since: int) -> Move:
+        """Adds rows that count from an event on."""
+        self._add(self.store.add(table, strings, since))
+        return self._reindex(np.arange(len(self.store)))
+
+    def remove(self, ids: ArrowArray) -> Move:
+        """Removes rows."""
+        self._remove(self.store.remove(ids))
+        numbers = np.arange(len(self.store))
+        if self.store.crowded:
+            self._keep(self.store.numbers)
+            numbers = np.where(self.store.alive, np.cumsum(self.store.alive) - 1, -1)
+            self.store = self.store.compacted()
+        return self._reindex(numbers)
+
+    def _reindex(self, numbers: Ints) -> Move:
+        """Builds the index again. `numbers` has the present number of each row, -1 of one that has none."""
+        before, self._indexed = numbers[self.sorted_rows], None
+        self._index()
+        place = np.full(len(self.store) + 1, -1, np.int64)  # a row without a number is -1, the last place
+        place[self.sorted_rows] = np.arange(len(self.sorted_rows))
+        return _move(place[before])
+
+
+@dataclass
+class TemplateRows(SortedRows):
+    """Rows that the first event of a match selects, and the index of them, `selection`."""
+
+    comparisons: tuple[Comparison, ...] = ()
+    floats: tuple[bool, ...] = ()
+    served: ClassVar[str | None] = None  # as snapshots say that these serve all rows
+    selection: TemplateIndex = field(init=False)
+
     def __post_init__(self) -> None:
-        self.selection = self._index()
+        self._index()
 
     @classmethod
     def of(
@@ -62,42 +130,15 @@ class TemplateRows:
     ) -> TemplateRows:
         """The rows of a table that one executor serves."""
         types = {c.parameter: table.types[c.parameter] for c in selection.comparisons}
-        return cls(selection.comparisons, list(selection.floats), RowStore.of(table, types, strings, since))
+        store = RowStore.of(table, types, strings, since)
+        return cls(store, comparisons=selection.comparisons, floats=selection.floats)
 
-    def _index(self) -> TemplateIndex:
-        return TemplateIndex(self.comparisons, self.store.columns, self.floats, self.store.numbers)
+    def _index(self) -> None:
+        self.selection = TemplateIndex(self.comparisons, self.store.columns, self.floats, self.store.numbers)
 
     @property
-    def indexed(self) -> IndexedRows:
-        """The rows in the order of the index."""
-        if self._indexed is None:
-            since = self.store.since
-            self._indexed = IndexedRows(
-                self.store.ids.array, self.selection.sorted_rows, since if since.any() else None
-            )
-        return self._indexed
-
-    def add(self, table: TemplateTable, strings: StringDictionary, since: int) -> Move:
-        """Adds rows that count from an event on."""
-        self.store.add(table, strings, since)
-        return self._reindex(np.arange(len(self.store)))
-
-    def remove(self, ids: ArrowArray) -> Move:
-        """Removes rows."""
-        self.store.remove(ids)
-        numbers = np.arange(len(self.store))
-        if self.store.crowded:
-            numbers = np.where(self.store.alive, np.cumsum(self.store.alive) - 1, -1)
-            self.store = self.store.compacted()
-        return self._reindex(numbers)
-
-    def _reindex(self, numbers: Ints) -> Move:
-        """Builds the index again. `numbers` has the present number of each row, -1 of one that has none."""
-        before, self._indexed = numbers[self.selection.sorted_rows], None
-        self.selection = self._index()
-        place = np.full(len(self.store) + 1, -1, np.int64)  # a row without a number is -1, the last place
-        place[self.selection.sorted_rows] = np.arange(len(self.selection.sorted_rows))
-        return _move(place[before])
+    def sorted_rows(self) -> Ints:
+        return self.selection.sorted_rows
 
 
 def _move(places: Ints) -> Move:

@@ -11,7 +11,7 @@ from foretell.arrays import Ints
 from foretell.events.arrow_interop import arrow_of
 from foretell.events.ingest.raw_columns import ArrowArray
 from foretell.events.types import Type
-from foretell.machine.matches.indexed_rows import IndexedRows
+from foretell.machine.matches.indexed_rows import MatchedRows
 from foretell.machine.row_ids import ids_of
 
 
@@ -23,7 +23,7 @@ class MatchRows:
     Of all notifications these are the `count` after the first `skipped`. `kind` is the type of the rows' ids.
     """
 
-    indexed: IndexedRows
+    indexed: MatchedRows
     kind: Type
     intervals: Ints
     first_events: Ints
@@ -32,7 +32,7 @@ class MatchRows:
     count: int
 
     @classmethod
-    def of(cls, indexed: IndexedRows, kind: Type, intervals: Ints, first_events: Ints) -> MatchRows:
+    def of(cls, indexed: MatchedRows, kind: Type, intervals: Ints, first_events: Ints) -> MatchRows:
         ends = np.cumsum(indexed.counts(intervals, first_events))
         return cls(indexed, kind, intervals, first_events, ends, 0, int(ends[-1]) if len(ends) else 0)
 

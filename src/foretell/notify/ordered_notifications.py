@@ -33,7 +33,7 @@ def to_notifications(batches: Sequence[ResultBatch]) -> Sequence[Notification]:
     """The notifications of result batches, in their order: as objects where they are few, else as columns."""
     results = [batch for batch in batches if len(batch)]
     many = sum([batch.notification_count for batch in results]) >= MIN_COLUMNAR_ROWS * len(results)
-    if results and many and follow_one_another(results):
+    if results and many and follow_one_another(results) and not any(r.rows_part and not r.ascends for r in results):
         with suppress(*_NO_COLUMNS):
             return LazyNotifications([chunk for batch in results if len(chunk := _chunk(batch))])
     return _encoded(notification_order(results))

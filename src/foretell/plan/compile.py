@@ -12,6 +12,7 @@ from foretell.events.types import Type
 from foretell.garbage import collection_paused
 from foretell.language.checked import CheckedProgram, CheckedStatement, CheckedSubscription
 from foretell.plan.lower import arrivals
+from foretell.plan.lower.single_step import lower_single_step
 from foretell.plan.match_plan import (
     AbsencePlan,
     InputGroupPlan,
@@ -99,12 +100,12 @@ class PlanCompiler:
 @record
 class GroupRecord:
     """A group in a snapshot: names of the subscriptions that joined, with the texts of those that left since; the order
-    in which they joined and left; whether one executor serves all rows of a template; whether it was observed."""
+    in which they joined and left; how the rows of a template run; whether it was observed."""
 
     kind: GroupKind
     joined: tuple[tuple[str, str | None], ...]
     moves: tuple[int, ...]
-    serves_all_rows: bool
+    template: TemplateMode
     observed: bool
 
 
@@ -201,12 +202,18 @@ class _GroupBuilder:
         mode = None if strategy.observation is None else strategy.observation.value
         group = NfaGroupPlan(strategy.group_kind, (subscription,), (0,), selection=selection, observation=mode)
         selected, code_of, edges = selection is not None, self.compiler.code_of, self.compiler.edges
+        if strategy.executor.value is Executor.PROFILES:
+            return replace(group, profiled=lower_single_step(subscription, parameters, edges))
         if strategy.executor.value is Executor.ARRIVALS:
             lowered = arrivals.lower_arrivals(subscription, code_of, parameters, selected=selected, edges=edges)
             return replace(group, arrivals=lowered)
-        observed = mode not in (None, ObservationMode.CORRELATOR)
-        nfa = single_nfa(subscription, code_of, parameters, selected=selected, observed=observed, edges=edges)
-        return replace(group, nfa=nfa, keyed=choose_keys(nfa, observed=observed))
+        ways = {
+            "selected": selected,
+            "profiled": strategy.shares_runs,
+            "observed": mode not in (None, ObservationMode.CORRELATOR),
+        }
+        nfa = single_nfa(subscription, code_of, parameters, edges=edges, **ways)
+        return replace(group, nfa=nfa, keyed=choose_keys(nfa, observed=ways["observed"]))
 
     # ── from a snapshot ──
 
@@ -268,4 +275,4 @@ def _recorded_strategy(
     subscription: CheckedSubscription, parameters: Mapping[str, Type], record: GroupRecord
 ) -> Strategy:
     strategy = choose_strategy(subscription, parameters, observed=record.observed)
-    return as_recorded(subscription, strategy, record.kind, one_executor=record.serves_all_rows)
+    return as_recorded(subscription, strategy, record.kind, record.template)

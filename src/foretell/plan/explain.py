@@ -208,7 +208,8 @@ def _nfa(
     if template is not None and not selected and not parameters:
         return None
     observed = strategy.observation is not None
-    return single_nfa(subscription, Codes(), parameters, selected=selected, observed=observed, edges=edges)
+    ways = {"selected": selected, "profiled": strategy.shares_runs, "observed": observed}
+    return single_nfa(subscription, Codes(), parameters, edges=edges, **ways)
 
 
 # ── choices ──

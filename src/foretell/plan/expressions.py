@@ -91,6 +91,13 @@ class RowSelected(tree.Expression):
 
 
 @record
+class ProfileSatisfied(tree.Expression):
+    """Whether the current event satisfies any profile of the rows of a template at a site (filter.row_profiles)."""
+
+    site: int
+
+
+@record
 class Disjunction(tree.Expression):
     """The OR of predicates, each a conjunction of conditions. Of no predicates it is false."""
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from foretell.events.types import Type
 from foretell.language.checked import CheckedSubscription
-from foretell.plan.lower.detection import Detection, detection_of_arrivals, detection_of_nfa
 from foretell.plan.lower.arrivals import lower_arrivals
+from foretell.plan.lower.detection import Detection, detection_of_arrivals, detection_of_nfa
 from foretell.plan.prefix_sharing import SharedNfa
 from foretell.plan.strategy import Executor, Strategy, TemplateMode, choose_late_guards
 

@@ -23,6 +23,7 @@ from foretell.language.checked import CheckedSubscription
 from foretell.language.printer import statement_text
 from foretell.plan.lower.arrivals import ArrivalPlan
 from foretell.plan.lower.program import SubscriptionPlan
+from foretell.plan.lower.single_step import SingleStepPlan
 from foretell.plan.persistent_map import PersistentMap
 from foretell.plan.prefix_sharing import SharedNfa
 from foretell.plan.result_schema import ResultSchema, result_schema
@@ -63,7 +64,8 @@ class InputPlan:
 
 @record
 class NfaGroupPlan:
-    """Subscriptions that one executor runs: several in a shared NFA, or one with an NFA or arrival lists of its own.
+    """Subscriptions that one executor runs: several in a shared NFA, or one with an NFA, arrival lists or a profile
+    index of its own.
 
     The group of a template whose rows run apart has an executor for each row.
     `joined` are all subscriptions that ever joined, by their numbers, and `moves` is the order in which they joined and
@@ -78,18 +80,21 @@ class NfaGroupPlan:
     keyed: Decision[bool] | None = None
     selection: TemplateSelection | None = None
     observation: ObservationMode | None = None
+    profiled: SingleStepPlan | None = None
 
     @cached_property
     def members(self) -> Mapping[int, SubscriptionPlan]:
         """The subscriptions that run, by their numbers."""
         if self.arrivals is not None:
             return {0: self.arrivals.program}
+        if self.profiled is not None:
+            return {0: self.profiled.program}
         assert self.nfa is not None
         return self.nfa.members
 
     @property
     def kernel(self) -> KernelDecision | None:
-        """The kernel that runs the NFA as it is now; arrival lists have one kernel."""
+        """The kernel that runs the NFA as it is now; arrival lists have one kernel, a profile index has its own."""
         return None if self.nfa is None else self.nfa.compiled.kernel
 
     @property

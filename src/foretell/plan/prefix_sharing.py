@@ -63,7 +63,8 @@ class SharedNfa:
     """An immutable NFA of one or more subscriptions; `joined_by` and `without` give the next one.
 
     The numbers of states, slots and subscriptions never change: snapshots of runs refer to them.
-    Without `keyed` no state is indexed by a key.
+    Without `keyed` no state is indexed by a key. `parameters` are the columns of the FOR EACH table whose rows one
+    executor serves, by their profiles.
     """
 
     symbols: SymbolTable
@@ -78,6 +79,7 @@ class SharedNfa:
     strict: bool = True
     chains: bool = False
     next_number: int = 0
+    parameters: Mapping[str, Type] | None = None
 
     @classmethod
     def empty(cls, code_of: Callable[[str], int], simultaneous: bool, time: Type, *, keyed: bool = True) -> SharedNfa:
@@ -110,11 +112,13 @@ class SharedNfa:
         parameters: Mapping[str, Type] | None = None,
         *,
         selected: bool = False,
+        profiled: bool = False,
         edges: int = MOST_EDGES,
     ) -> tuple[SharedNfa, int]:
         """The NFA with one more subscription, and the number of that subscription in it."""
         symbols = self.symbols.copy()
-        lowered = lower_nfa(subscription, symbols, parameters, selected=selected, keyed=self.keyed, edges=edges)
+        ways = {"selected": selected, "profiled": profiled, "keyed": self.keyed}
+        lowered = lower_nfa(subscription, symbols, parameters, edges=edges, **ways)
         number = self.next_number
         assert not self.members or _is_shareable(lowered), "plan.strategy gives such a subscription its own NFA"
         pairs = self._equivalent(lowered) if self.members else {}
@@ -136,6 +140,7 @@ class SharedNfa:
             strict=self.strict and all(waiting.strict for waiting in lowered.states),
             chains=self.chains or plan.chains,
             next_number=number + 1,
+            parameters=parameters if profiled else None,
         )
         return joined, number
 

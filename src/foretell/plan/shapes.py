@@ -21,6 +21,7 @@ class NfaShape:
     chain_nodes: int  # nodes of repeated steps that one event may add to a run
     keyed: bool = False  # a key indexes the runs of a state
     longest: bool = False  # AFTER MATCH LONGEST, and nothing is asked of a match after the kernel
+    rows: bool = False  # runs carry the rows of a template that agree so far
 
 
 @record

@@ -19,6 +19,7 @@ class _NfaKey(NamedTuple):
     subscription: int
     parameters: tuple[tuple[str, Type], ...]
     selected: bool
+    profiled: bool
     observed: bool
     edges: int
 
@@ -33,12 +34,14 @@ def single_nfa(
     parameters: Mapping[str, Type] | None = None,
     *,
     selected: bool = False,
+    profiled: bool = False,
     observed: bool = False,
     edges: int = MOST_EDGES,
 ) -> SharedNfa:
     """The NFA of a subscription alone; while one is in use, it is the same for all who ask, if `code_of` gives strings
-    the same codes. `parameters`, `selected` and `observed` are as in `plan.strategy`; `edges` is `Limits.edges`."""
-    key = _NfaKey(id(subscription), tuple((parameters or {}).items()), selected, observed, edges)
+    the same codes. `parameters`, `selected`, `profiled` and `observed` are as in `plan.strategy`, `edges` is
+    `Limits.edges`."""
+    key = _NfaKey(id(subscription), tuple((parameters or {}).items()), selected, profiled, observed, edges)
     known = _known.get(key)
     if known is None or not known.symbols.agrees_with(code_of):
         known = _known[key] = _made(subscription, code_of, key, parameters)
@@ -53,7 +56,9 @@ def _made(
 ) -> SharedNfa:
     for keyed in (True, False):
         empty = SharedNfa.empty(code_of, subscription.simultaneous, subscription.time, keyed=keyed)
-        nfa, _ = empty.joined_by(subscription, parameters, selected=key.selected, edges=key.edges)
+        nfa, _ = empty.joined_by(
+            subscription, parameters, selected=key.selected, profiled=key.profiled, edges=key.edges
+        )
         if choose_keys(nfa, observed=key.observed).value:
             break
     return nfa

@@ -5,7 +5,7 @@ Every choice is a `Decision`: the value, and the reason in words that `explain` 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -14,8 +14,10 @@ from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.printer import expression_text
-from foretell.plan.lower.arrival_analysis import SequenceConditions, analyse_sequence
+from foretell.plan.arrival_hindrances import absence_hindrances, shape_hindrances
+from foretell.plan.lower.arrival_analysis import analyse_sequence
 from foretell.plan.shapes import DetectionShape, NfaShape
+from foretell.plan.template_profiles import is_single_step, rows_apart
 from foretell.plan.template_selection import selection_of, template_selection
 from foretell.records import record
 
@@ -43,6 +45,7 @@ class Executor(Enum):
     ARRIVALS = "arrival lists"
     ABSENCE = "absence clock"
     HIDDEN = "hidden patterns"
+    PROFILES = "profile index"
 
 
 class CorrelatorForm(Enum):
@@ -64,8 +67,15 @@ class TemplateMode(Enum):
     """How the rows of a FOR EACH table run."""
 
     ONE_EXECUTOR = "one executor for all rows"
+    PROFILE_INDEX = "one index of the rows' profiles"
+    SHARED_RUNS = "one executor for all rows, by their profiles"
     EXECUTOR_PER_ROW = "an executor for each row"
     MACHINE_PER_ROW = "a machine for each row"
+
+    @property
+    def serves_all_rows(self) -> bool:
+        """Whether one executor serves all rows."""
+        return self in (TemplateMode.ONE_EXECUTOR, TemplateMode.PROFILE_INDEX, TemplateMode.SHARED_RUNS)
 
 
 class ObservationMode(Enum):
@@ -109,6 +119,11 @@ class Strategy:
     observation: Decision[ObservationMode] | None = None
 
     @property
+    def shares_runs(self) -> bool:
+        """Whether the rows of a template share partial matches by their profiles."""
+        return self.template is not None and self.template.value is TemplateMode.SHARED_RUNS
+
+    @property
     def group_kind(self) -> GroupKind:
         return GroupKind.of(self.executor.value, self.sharing.value)
 
@@ -121,6 +136,7 @@ class GroupKind(Enum):
     GENERAL = "instances"
     OWN = "instances, alone"
     ABSENCE = "silence"
+    PROFILES = "profiles"
 
     @property
     def shares(self) -> bool:
@@ -135,6 +151,7 @@ class GroupKind(Enum):
             GroupKind.GENERAL: (Executor.NFA, Sharing.GENERAL),
             GroupKind.OWN: (Executor.NFA, Sharing.OWN),
             GroupKind.ABSENCE: (Executor.ABSENCE, Sharing.OWN),
+            GroupKind.PROFILES: (Executor.PROFILES, Sharing.OWN),
         }[self]
 
     @classmethod
@@ -146,17 +163,18 @@ def choose_strategy(
     subscription: CheckedSubscription, parameters: Mapping[str, Type] | None = None, *, observed: bool = False
 ) -> Strategy:
     """The strategy of a subscription. `parameters` are the columns of its FOR EACH table, None where unknown."""
-    executor = choose_executor(subscription)
+    template = _choose_template(subscription, parameters, observed=observed)
+    executor = choose_executor(subscription, None if template is None else template.value)
     return Strategy(
         executor,
         _choose_sharing(subscription, executor.value, observed=observed),
-        _choose_template(subscription, parameters, observed=observed),
+        template,
         _choose_observation(subscription, executor.value) if observed else None,
     )
 
 
 def as_recorded(
-    subscription: CheckedSubscription, strategy: Strategy, kind: GroupKind, *, one_executor: bool
+    subscription: CheckedSubscription, strategy: Strategy, kind: GroupKind, template: TemplateMode
 ) -> Strategy:
     """The strategy with the choices that a snapshot records, where this version would choose otherwise: the state of
     the executor has their form."""
@@ -166,16 +184,20 @@ def as_recorded(
         strategy = replace(strategy, executor=Decision(executor, why), sharing=Decision(sharing, why))
         if strategy.observation is not None:
             strategy = replace(strategy, observation=_choose_observation(subscription, executor))
-    if strategy.template is not None and strategy.template.value is TemplateMode.ONE_EXECUTOR and not one_executor:
-        strategy = replace(strategy, template=Decision(TemplateMode.EXECUTOR_PER_ROW, why))
+    if strategy.template is not None and strategy.template.value not in (template, TemplateMode.MACHINE_PER_ROW):
+        strategy = replace(strategy, template=Decision(template, why))
     return strategy
 
 
 # ── executor ──
 
 
-def choose_executor(subscription: CheckedSubscription) -> Decision[Executor]:
+def choose_executor(subscription: CheckedSubscription, template: TemplateMode | None = None) -> Decision[Executor]:
     """Arrival lists where they can run the pattern and where it pays; an NFA runs every pattern with events."""
+    if template is TemplateMode.PROFILE_INDEX:
+        return Decision(Executor.PROFILES, "a match is one event, so there are no partial matches")
+    if template is TemplateMode.SHARED_RUNS:
+        return Decision(Executor.NFA, "partial matches carry the rows of the table that agree so far")
     if subscription.tree.losing is not None:
         why = "each set of steps that may be lost has a pattern, and others tell of a lost step seen after all"
         return Decision(Executor.HIDDEN, why)
@@ -183,11 +205,11 @@ def choose_executor(subscription: CheckedSubscription) -> Decision[Executor]:
         return Decision(Executor.ABSENCE, "a negated step alone binds no events, so a clock in each lane is enough")
     if is_longest(subscription):
         return Decision(Executor.NFA, "LONGEST waits for the partial matches that live, and arrival lists have none")
-    hindrance = next(_shape_hindrances(subscription), None)
+    hindrance = next(shape_hindrances(subscription), None)
     if hindrance is not None:
         return Decision(Executor.NFA, hindrance)
     conditions = analyse_sequence(subscription)
-    hindrance = next(_absence_hindrances(conditions), None)
+    hindrance = next(absence_hindrances(conditions), None)
     if hindrance is not None:
         return Decision(Executor.NFA, hindrance)
     if conditions.keys:
@@ -203,51 +225,6 @@ def choose_executor(subscription: CheckedSubscription) -> Decision[Executor]:
 
 def is_longest(subscription: CheckedSubscription) -> bool:
     return subscription.tree.after.policy is tree.Policy.LONGEST
-
-
-def arrival_hindrance(subscription: CheckedSubscription) -> str | None:
-    """The reason why arrival lists cannot run a pattern; None where they can."""
-    shape = next(_shape_hindrances(subscription), None)
-    return next(_absence_hindrances(analyse_sequence(subscription)), None) if shape is None else shape
-
-
-def _shape_hindrances(subscription: CheckedSubscription) -> Iterator[str]:
-    pattern = subscription.pattern
-    if subscription.simultaneous:
-        yield "simultaneous events wait for their instant to end"
-    yield from filter(None, map(_node_hindrance, pattern.walk()))
-    if not isinstance(pattern, tree.Sequence) or len(pattern.parts) == 1:
-        yield "one step alone has no partial combinations"
-    elif pattern.absent:
-        yield f"`!{pattern.absent[0].step.name}` at the end is decided only when time has passed"
-    elif any(isinstance(part.pattern, tree.Sequence) for part in pattern.parts):
-        yield "a group is not a single step"
-
-
-def _node_hindrance(node: tree.Node) -> str | None:
-    match node:
-        case tree.Repeat(body=tree.Step(name=name)):
-            return f"`{name}` repeats"
-        case tree.Repeat():
-            return "a group repeats"
-        case tree.Numbered(step=step, index=index):
-            return f"`{step.name}[{index}]` counts events"
-        case tree.Next():
-            return "`,` takes only the very next event"
-        case tree.FirstWhere():
-            return "`;{θ}` takes only the first event for which θ holds"
-        case tree.Conjunction():
-            return "`&` takes its sides in any order"
-        case tree.Alternation():
-            return "`|` continues in several ways"
-        case tree.Silence():
-            return "a negated step alone binds no events"
-    return None
-
-
-def _absence_hindrances(conditions: SequenceConditions) -> Iterator[str]:
-    for step in conditions.unresolved_gaps:
-        yield f"`!{step}` compares with events of the match"
 
 
 # ── lost events ──
@@ -337,17 +314,23 @@ def _choose_template(
         return Decision(per_row, "forecasts observe the runs of each row apart")
     if subscription.hidden or subscription.tree.losing is not None:
         return Decision(per_row, "the estimates of each row are withdrawn apart")
-    if selection_of(subscription) is None:
-        return Decision(per_row, "the parameters do more than select the first event by equalities and one bound")
-    if parameters is not None and template_selection(subscription, parameters) is None:
-        return Decision(per_row, "a parameter bounds a STRING" if parameters else "the table has no columns")
-    return Decision(TemplateMode.ONE_EXECUTOR, "the parameters only select the first event")
+    if parameters is not None and not parameters:
+        return Decision(per_row, "the table has no columns")
+    if selection_of(subscription) is not None and (
+        parameters is None or template_selection(subscription, parameters) is not None
+    ):
+        return Decision(TemplateMode.ONE_EXECUTOR, "the parameters only select the first event")
+    if is_single_step(subscription):
+        return Decision(TemplateMode.PROFILE_INDEX, "all conditions are about one event")
+    if (hindrance := rows_apart(subscription)) is not None:
+        return Decision(per_row, hindrance)
+    return Decision(TemplateMode.SHARED_RUNS, "rows have a partial match in common until they differ")
 
 
 def serves_all_rows(subscription: CheckedSubscription, parameters: Mapping[str, Type] | None = None) -> bool:
     """Whether one executor serves all rows of a template that nobody observes."""
     template = _choose_template(subscription, parameters, observed=False)
-    return template is not None and template.value is TemplateMode.ONE_EXECUTOR
+    return template is not None and template.value.serves_all_rows
 
 
 def _choose_observation(subscription: CheckedSubscription, executor: Executor) -> Decision[ObservationMode]:
@@ -392,6 +375,8 @@ class KernelDecision:
 
 def choose_kernel(shape: NfaShape) -> KernelDecision:
     """Lockstep where all runs at a state take the same way, strict where only the next event counts, else general."""
+    if shape.rows:
+        return _without_reverse_scan(shape, Kernel.GENERAL, "the rows of a run may take different ways")
     if not shape.next_only:
         if shape.longest and not shape.keyed:
             why = "runs may wait for later events, and a match of the first of them ends those that began since"
@@ -451,9 +436,6 @@ def choose_detection(shape: DetectionShape) -> Decision[frozenset[int]]:
 
 #: So many predicates of later steps are evaluated for whole batches in any case: that is quick.
 MOST_EARLY = 16
-
-#: The time of the interpreter for the condition of an edge, in nanoseconds.
-LATE_GUARD = 25.0
 
 
 def choose_late_guards(later: int, *, next_only: bool) -> Decision[bool]:

@@ -19,9 +19,9 @@ from foretell.machine.exec.batch_columns import event_column
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.kernels.arrival_walk import ArrivalEvents
 from foretell.machine.kernels.structs import Values
-from foretell.plan.lower.detection import Detection, detection_of_arrivals
 from foretell.plan.expressions import RowSelected
 from foretell.plan.lower.arrivals import ArrivalPlan
+from foretell.plan.lower.detection import Detection, detection_of_arrivals
 from foretell.plan.lower.program import EventExpression
 from foretell.records import record
 

@@ -101,7 +101,7 @@ class ArrivalExecutor:
         """The positions of all arrivals."""
         return self.ring.positions
 
-    def move_rows(self, selection: TemplateIndex, move: Callable[[Ints], Ints]) -> None:
+    def move_rows(self, selection: TemplateIndex | None, move: Callable[[Ints], Ints]) -> None:
         """Go on with other rows of the template: `move` says where those of an interval are now."""
         self.columns.selection = selection
         self.ring.move_rows(move)

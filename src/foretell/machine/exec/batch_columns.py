@@ -14,6 +14,7 @@ from foretell.events.types import Type
 from foretell.filter.column import Column, no_nulls
 from foretell.filter.parameters import with_parameters
 from foretell.filter.predicates import EventColumns, Predicates
+from foretell.filter.profile_matches import ProfileMatches
 from foretell.filter.string_dictionary import Heap, StringDictionary
 from foretell.filter.template_index import TemplateIndex
 from foretell.jit import read_only
@@ -25,12 +26,12 @@ from foretell.machine.input.occurrence_counters import OccurrenceCounters
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.kernels.held import Held
 from foretell.machine.kernels.structs import Batch, BatchEvents, Bytecode, Evaluated, Events, Values
-from foretell.plan.lower.detection import Detection, detection_of_nfa
-from foretell.plan.expressions import EventStart, EveryNth, IndexKey, PresenceFlag, RowSelected
+from foretell.machine.trie_rows import TrieRows
+from foretell.plan.expressions import EventStart, EveryNth, IndexKey, PresenceFlag, ProfileSatisfied, RowSelected
 from foretell.plan.lower.bytecode import Code
-from foretell.plan.lower.late_guards import LateGuards
+from foretell.plan.lower.detection import Detection, detection_of_nfa
+from foretell.plan.lower.late_guards import LATE_GUARD, LateGuards
 from foretell.plan.lower.program import CompiledNfa, EventExpression
-from foretell.plan.strategy import LATE_GUARD
 from foretell.storage.recorded_values import require_range
 
 #: The arrays for batches of up to so many events are kept for the next batch; at first they have room for the least.
@@ -53,11 +54,13 @@ class KernelBatch(NamedTuple):
 @dataclass
 class BatchColumns:
     """Makes them. `value_lists` number the lists of runs that a value finds, by its type; `occurrences` count what
-    `a[i]` counts where nothing precedes it."""
+    `a[i]` counts where nothing precedes it. `selection` finds the rows of a template that the first event of a match
+    selects; `rows` are those that runs carry by their profiles."""
 
     strings: StringDictionary
     parameters: Mapping[str, Column] = field(default_factory=dict)
     selection: TemplateIndex | None = None
+    rows: TrieRows | None = None
     occurrences: OccurrenceCounters = field(default_factory=OccurrenceCounters)
     value_lists: dict[Type, LaneIndex] = field(default_factory=dict)
 
@@ -71,6 +74,7 @@ class BatchColumns:
         self._starts = StartIndex(nfa, self.strings)
         self.is_late = False  # whether the kernel evaluates the later steps of this batch
         self.detect(detection_of_nfa(nfa))
+        self._site_conditions = [] if nfa.rows is None else [_besides(nfa, n) for n in range(len(nfa.rows.sites))]
         if interprets and len(self._stack.integers) < nfa.code.code.depth:
             self._stack = new_stack(nfa.code.code)
         self._heap: Heap | None = None
@@ -90,11 +94,15 @@ class BatchColumns:
     def batch(self, segment: EventSegment, lanes: OpenLanes, lane_count: int, alive: int) -> KernelBatch:
         """The batch for the kernels; `lanes` tell where partial matches wait, of which so many are `alive`."""
         events, count = segment.events, len(segment)
-        arrays = self._kept.value if count <= len(self._kept.value.rows) else self._new_arrays(count)
+        arrays = self._kept.value if count <= self._kept.value.predicates.shape[1] else self._new_arrays(count)
         flags = self._occurrence_flags(self._nfa.counted, events, segment.lane) if self._nfa.counted else {}
         if self.selection is not None:
             arrays.rows[:count] = self.selection.rows(events, self.strings)
             flags[RowSelected()] = arrays.rows[:count] != 0
+        if self.rows is not None:
+            found = [self._profiles(self.rows, site, events) for site in range(len(self._site_conditions))]
+            flags |= {ProfileSatisfied(n): np.diff(matches.offsets) > 0 for n, matches in enumerate(found)}
+            arrays = arrays._replace(rows=self.rows.batch(found, count))
         holds = arrays.predicates.view(np.bool_)
         late, starts = self._nfa.late, self._starts
         later = frozenset() if late is None else late.predicates
@@ -123,6 +131,14 @@ class BatchColumns:
         """Whether so few runs ask for the conditions of later steps that the kernel evaluates them sooner."""
         return runs * late.fan * LATE_GUARD < count * late.nanoseconds
 
+    def _profiles(self, rows: TrieRows, site: int, events: EventColumns) -> ProfileMatches:
+        """The profiles of a site that each event satisfies. Events that no predicate with them needs are left out."""
+        options = self._site_conditions[site]
+        wanted: Flags | None = None
+        if options is not None:
+            wanted = np.asarray(options.evaluate(events, self.strings).any(axis=0))
+        return rows.matches(site, events, self.strings, wanted)
+
     def _new_arrays(self, count: int) -> Evaluated:
         """Arrays with room for so many events, if they are few for more."""
         size = 2 * count if 2 * count <= MOST_KEPT else count
@@ -130,9 +146,9 @@ class BatchColumns:
         words = np.zeros((max(1, columns), size if columns else 1), np.int64)
         return Evaluated(
             predicates=np.zeros((max(1, len(self.predicates)), size), np.uint8),
-            rows=np.zeros(size, np.int64),
+            rows=np.zeros(size, np.int64) if self.rows is None else self.rows.batch([], 0),
             columns=Values(words.view(np.float64), words, np.zeros(words.shape, np.uint8)),
-            parameters=self._row if self._interprets else None,
+            parameters=self._parameters if self._interprets else None,
             code=bytecode(code, self.strings),
             stack=self._stack if self._interprets else None,
             hits=self._starts.arrays(size),
@@ -144,17 +160,23 @@ class BatchColumns:
         heap = self.strings.heap(code.text_functions, substrings=code.interns)
         if arrays is kept.value and heap is self._heap:
             return kept
+        if self._interprets:
+            arrays = arrays._replace(parameters=self._parameters)
         held = Held(arrays._replace(code=bytecode(code, self.strings)), kept)
-        if len(arrays.rows) <= MOST_KEPT:
+        if arrays.predicates.shape[1] <= MOST_KEPT:
             self._kept, self._heap = held, heap
         return held
+
+    @property
+    def _parameters(self) -> Values:
+        return self._row if self.rows is None else self.rows.parameter_values
 
     @cached_property
     def _row(self) -> Values:
         """The row of the FOR EACH table."""
         columns = list(self.parameters.values()) or [Column(Type.INT, np.zeros(1, np.int64), np.ones(1, np.bool_))]
-        words = np.stack([np.ascontiguousarray(c.values).view(np.int64) for c in columns])
-        return Values(words.view(np.float64), words, np.stack([c.nulls.astype(np.uint8) for c in columns]))
+        words = np.stack([np.ascontiguousarray(c.values).view(np.int64) for c in columns], axis=1)
+        return Values(words.view(np.float64), words, np.stack([c.nulls.astype(np.uint8) for c in columns], axis=1))
 
     def _column(self, expression: EventExpression, segment: EventSegment) -> Column:
         events = segment.events
@@ -200,6 +222,13 @@ class BatchColumns:
             index.restore(numbers, bounds.texts)
             require_range(index.keys[: len(index), 1], bounds.lanes, "the lanes of values")
         self.occurrences.restore(state["ordinals"])
+
+
+def _besides(nfa: CompiledNfa, site: int) -> Predicates | None:
+    """The other conditions of the predicates that ask for the profiles of a site; None where one has no others."""
+    asked = ProfileSatisfied(site)
+    others = [tuple(c for c in predicate if c != asked) for predicate in nfa.predicates if asked in predicate]
+    return Predicates(others) if all(others) else None
 
 
 def event_column(expression: EventExpression, events: EventColumns, strings: StringDictionary) -> Column:

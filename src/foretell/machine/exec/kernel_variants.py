@@ -19,7 +19,7 @@ import numpy as np
 
 from foretell.arrays import Ints
 from foretell.jit import callees_of, with_callees
-from foretell.machine.kernels import actions, arrival_walk, functions, layout
+from foretell.machine.kernels import actions, arrival_walk, functions, general, layout, row_runs
 from foretell.machine.kernels.decorators import Function
 from foretell.machine.kernels.opcodes import FUNCTIONS, Op
 from foretell.machine.kernels.structs import NfaTables
@@ -73,8 +73,10 @@ def _guard_spans(tables: NfaTables) -> Ints:
 
 
 @cache
-def kernel_for(kernel: Function, extent: Extent) -> Function:
-    """The variant of a kernel that has all that a plan reaches."""
+def kernel_for(kernel: Function, extent: Extent, *, rows: bool = False) -> Function:
+    """The variant of a kernel that has all that a plan reaches; with `rows` its runs carry rows of a template."""
+    if rows:
+        kernel = with_callees(with_callees(kernel, _WITH_ROWS, "_rows"), _ROW_GUARDS, "_parted")
     reachable = callees_of(kernel)
     parts = tuple(part for part in _UNREACHED[extent] if reachable & _STUBS[part].keys())
     variant: Function = _without(kernel, parts)
@@ -87,6 +89,15 @@ def _without(kernel: Function, parts: tuple[str, ...]) -> Function:
     return with_callees(kernel, others, "".join(f"_no_{part}" for part in parts))
 
 
+#: The functions of the general kernel in whose place runs that carry rows have others.
+_WITH_ROWS: Mapping[Any, Any] = {
+    general.rough_new_runs: row_runs.rough_row_runs,
+    general.starting_runs: row_runs.starting_rows,
+    general.held_edges: row_runs.open_rows,
+    general.advance_run: row_runs.advance_rows,
+    general.begin_runs: row_runs.begin_rows,
+}
+_ROW_GUARDS: Mapping[Any, Any] = {actions.guard_holds: row_runs.row_guard_holds}
 _STUBS: Mapping[str, Mapping[Any, Any]] = {
     "conditions": {
         actions.evaluate: actions.unneeded_condition,

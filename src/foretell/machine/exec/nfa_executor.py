@@ -35,6 +35,7 @@ from foretell.machine.kernels.structs import Nodes, Output, ProbeArrays, ProbedL
 from foretell.machine.matches.exclusions import NO_EXCLUSION
 from foretell.machine.matches.longest import LiveStarts
 from foretell.machine.observe.observer import Probe
+from foretell.machine.trie_rows import TrieRows
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.strategy import Kernel
 from foretell.storage.recorded_values import FAR, indices, instant, require_range, whole
@@ -46,6 +47,9 @@ _KERNELS: Mapping[Kernel, Callable[..., Any]] = {
     Kernel.LONGEST: longest.run_longest,
     Kernel.LONGEST_GENERAL: longest.run_longest_events,
 }
+
+#: Runs that carry rows may part into many with each event: with so much room they are seldom counted beforehand.
+ROOM_FOR_ROWS = 8192
 
 #: The kernel may ask for room for so many times as many runs as there are, before it has to count.
 MOST_UNCOUNTED = 4
@@ -64,6 +68,7 @@ class NfaExecutor:
     strings: StringDictionary
     parameters: Mapping[str, Column] = field(default_factory=dict)
     selection: TemplateIndex | None = None
+    rows: TrieRows | None = None
     ledger: RunLedger = field(default_factory=RunLedger)
     probe: Probe | None = None
 
@@ -74,7 +79,9 @@ class NfaExecutor:
         self.dropped_by: Limit = "lane"
         self.pool = RunPool(self.nfa, self.ledger.limits.lane)
         self._open_runs = OpenRuns(self.pool)
-        self.columns = BatchColumns(self.strings, self.parameters, self.selection)
+        if self.rows is not None:
+            self.pool.grow(ROOM_FOR_ROWS)
+        self.columns = BatchColumns(self.strings, self.parameters, self.selection, self.rows)
         self.now: int | float | None = None
         self.observation: Observation | None = None
         self.exclusion = NO_EXCLUSION
@@ -93,7 +100,7 @@ class NfaExecutor:
             self._tables if late is None else Held(self.nfa.tables._replace(edges=late.edges), self._tables)
         )
         chosen, extent = self.nfa.kernel.kernel.value, extent_of(self.nfa)
-        self._kernel = kernel_for(_KERNELS[chosen], extent)
+        self._kernel = kernel_for(_KERNELS[chosen], extent, rows=self.rows is not None)
         self._is_longest = chosen in (Kernel.LONGEST, Kernel.LONGEST_GENERAL)
         self._is_lockstep = chosen.lockstep
         self.columns.prepare(self.nfa, interprets=extent is not Extent.PREDICATES and not chosen.lockstep)
@@ -137,11 +144,13 @@ class NfaExecutor:
         if not nfa.alive.all():
             self.sweep()
 
-    def move_rows(self, selection: TemplateIndex, move: Callable[[Ints], Ints]) -> None:
+    def move_rows(self, selection: TemplateIndex | None, move: Callable[[Ints], Ints]) -> None:
         """Go on with other rows of the template: `move` says where those of an interval are now."""
         self.columns.selection = selection
         used, cells = self.pool.in_use, self.pool.cells
         cells[used, layout.RUN_ROWS] = move(cells[used, layout.RUN_ROWS])
+        if self.rows is not None and len(without := used[cells[used, layout.RUN_ROWS] == 0]):
+            self.pool.remove(without, -math.inf if self.now is None else self.now)
 
     # ── a batch ──
 
@@ -388,6 +397,7 @@ class NfaExecutor:
             if own:
                 most[:, state] = min(len(plan.steps) for plan in own), min(len(plan.deferred) for plan in own)
         rows = 0 if self.columns.selection is None else len(self.columns.selection.sorted_rows)
+        rows = rows if self.rows is None else len(self.rows.sorted_rows)
         return RecordedRuns(bounds, self.columns.lists, rows, most[0], most[1])
 
 

@@ -35,7 +35,7 @@ class StartIndex:
     def __init__(self, nfa: CompiledNfa, strings: StringDictionary) -> None:
         edges: Ints = nfa.tables.starts.astype(np.int64)
         predicates = nfa.tables.edges[edges, EDGE_PREDICATE].astype(np.int64)
-        few = len(edges) < FEWEST_STARTS or not nfa.strict or nfa.lockstep
+        few = len(edges) < FEWEST_STARTS or not nfa.strict or nfa.lockstep or nfa.rows is not None
         self.applies = not few and not (predicates == int(NONE)).any()
         self.begins = int(nfa.tables.begins)
         self.indexed: frozenset[int] = frozenset()

@@ -42,6 +42,7 @@ from foretell.machine.kernels.layout import (
     NONE,
     ONE,
     POSITION,
+    ROWS_SHIFT,
     RUN_BEGAN,
     RUN_CHAIN,
     RUN_FIRST,
@@ -82,7 +83,7 @@ def evaluate(
     stack: Values,
 ) -> bool:  # fmt: skip
     """Any condition. The call costs more than most conditions do, so `code_holds` spares it for the commonest."""
-    parameter_row = registers.integers[run, RUN_ROWS]
+    parameter_row = registers.integers[run, RUN_ROWS] >> ROWS_SHIFT
     return holds(start, stop, code, columns, row, registers, run, parameters, parameter_row, stack)
 
 
@@ -181,7 +182,7 @@ def compute(
     registers: Values, parameters: Values, stack: Values,
 ) -> None:  # fmt: skip
     """Write the value of an expression into a slot."""
-    parameter_row = registers.integers[run, RUN_ROWS]
+    parameter_row = registers.integers[run, RUN_ROWS] >> ROWS_SHIFT
     run_code(S(start), S(stop), code, columns, S(row), registers, S(run), parameters, parameter_row, stack)
     registers.nulls[run, slot] = stack.nulls[0]
     if is_float:
@@ -295,8 +296,8 @@ def copy(run: Any, runs: Runs) -> Any:
 
 
 @expanded
-def begin(lane: Any, row: Any, batch: Batch, runs: Runs) -> Any:
-    """The next free run, with nothing bound yet. It stays free until the caller counts it."""
+def begin_match(lane: Any, row: Any, batch: Batch, runs: Runs) -> Any:
+    """The next free run, with nothing bound yet. It stays free until the caller counts it, who sets its rows."""
     cells, nulls = runs.registers.integers, runs.registers.nulls
     target = U(runs.free[U(runs.counters[FREE] - 1)])
     for slot in range(U(FIRST_SLOT), U(nulls.shape[1])):
@@ -305,7 +306,14 @@ def begin(lane: Any, row: Any, batch: Batch, runs: Runs) -> Any:
     runs.times[target, RUN_BEGAN] = batch.events.start[row]
     cells[target, RUN_LANE] = S(lane)
     cells[target, RUN_FIRST] = batch.base + S(row)
-    cells[target, RUN_ROWS] = batch.events.rows[row]
+    return target
+
+
+@expanded
+def begin(lane: Any, row: Any, batch: Batch, runs: Runs) -> Any:
+    """The same with the template rows that the event selects."""
+    target = begin_match(lane, row, batch, runs)
+    runs.registers.integers[target, RUN_ROWS] = batch.events.rows[row]
     return target
 
 

@@ -17,11 +17,11 @@ from typing import Any
 from foretell.machine.kernels.actions import apply_updates, code_holds, copy, emit, guard_holds, lacking, started
 from foretell.machine.kernels.batches import joined_batch
 from foretell.machine.kernels.decorators import expanded, inlined, kernel
+from foretell.machine.kernels.fresh_runs import add_fresh, admit_fresh, end_instant
 from foretell.machine.kernels.held import Held
 from foretell.machine.kernels.layout import (
     ANY,
     ASLEEP,
-    AWAKE,
     COUNTED,
     CROWDED,
     DEAD,
@@ -44,7 +44,6 @@ from foretell.machine.kernels.layout import (
     NONE,
     RUN_BEGAN,
     RUN_LANE,
-    RUN_LIST,
     RUN_NEXT,
     RUN_OVER,
     RUN_SERIAL,
@@ -52,7 +51,6 @@ from foretell.machine.kernels.layout import (
     STATE_EDGES,
     STATE_EDGES_STOP,
     STATE_KEY,
-    STATE_KEY_SLOT,
     STATE_THREADS,
     STATE_THREADS_STOP,
     STATE_TICKS,
@@ -77,70 +75,13 @@ from foretell.machine.kernels.layout import (
 from foretell.machine.kernels.probe import probe_changes, show_nothing
 from foretell.machine.kernels.run_lists import release, unlink
 from foretell.machine.kernels.structs import Batch, BatchEvents, Evaluated, NfaTables, Output, ProbeArrays, Runs, Values
-from foretell.machine.kernels.timer_heap import drop_first_timer, push_timer
-
-# ── lists ──
-
-
-@inlined
-def _add_fresh(run: Any, tables: NfaTables, runs: Runs) -> None:
-    """Put a run among those that the present event made: they must not see it. Set its timer where its state waits."""
-    cells, counters = runs.registers.integers, runs.counters
-    state = U(cells[run, RUN_STATE])
-    cells[run, RUN_NEXT] = counters[FRESH]
-    counters[FRESH] = S(run)
-    if tables.states[state, STATE_WAITS]:
-        due = runs.times[run, RUN_BEGAN] + tables.state_within[state]
-        push_timer(due, run, cells[run, RUN_SERIAL], runs.timers, counters[TIMERS])
-        counters[TIMERS] += 1
-
-
-@expanded
-def _admit_fresh(fresh: Any, states: Array, runs: Runs) -> None:
-    """Put the runs that an event made into the lists of their states."""
-    cells, lanes, counters = runs.registers.integers, runs.lanes, runs.counters
-    while fresh != NONE:
-        next_fresh = U(cells[fresh, RUN_NEXT])
-        state = U(cells[fresh, RUN_STATE])
-        lane = U(cells[fresh, RUN_LANE])
-        slot = states[state, STATE_KEY_SLOT]
-        place = lane if slot == NONE else U(cells[fresh, slot])
-        cells[fresh, RUN_LIST] = S(place)
-        cells[fresh, RUN_NEXT] = S(lanes.heads[place, state])
-        lanes.heads[place, state] = fresh
-        lanes.lengths[lane] += 1
-        if lanes.lengths[lane] > counters[LONGEST]:
-            counters[LONGEST] = lanes.lengths[lane]
-        fresh = next_fresh
-
-
-@kernel
-def _end_instant(lane: Any, tables: NfaTables, runs: Runs) -> None:
-    """End an instant of simultaneous events in a lane: the runs that it ended go, the runs that it made wake up."""
-    cells, heads, states, threads = runs.registers.integers, runs.lanes.heads, tables.states, tables.threads
-    for state in range(U(heads.shape[1])):
-        previous = NONE
-        run = U(heads[lane, state])
-        while run != NONE:
-            next_run = U(cells[run, RUN_NEXT])
-            ends = cells[run, RUN_OVER] == DEAD
-            for thread in range(states[state, STATE_THREADS], states[state, STATE_THREADS_STOP]):
-                mark = threads[thread, THREAD_MARK]
-                ends |= cells[run, mark] == ENDING
-                cells[run, mark] = AWAKE
-            if ends:
-                unlink(previous, next_run, lane, state, runs)
-                release(run, runs)
-            else:
-                previous = run
-            run = next_run
-
+from foretell.machine.kernels.timer_heap import drop_first_timer
 
 # ── one run and one event ──
 
 
 @expanded
-def _count_ticks(state: Any, run: Any, row: Any, tables: NfaTables, batch: Batch, registers: Values) -> None:
+def count_ticks(state: Any, run: Any, row: Any, tables: NfaTables, batch: Batch, registers: Values) -> None:
     """Count the event in the slots of the state's counters that it concerns."""
     ticks = tables.ticks
     for tick in range(tables.states[state, STATE_TICKS], tables.states[state, STATE_TICKS_STOP]):
@@ -155,7 +96,7 @@ def _count_ticks(state: Any, run: Any, row: Any, tables: NfaTables, batch: Batch
 
 
 @expanded
-def _ask_threads(state: Any, run: Any, row: Any, tables: NfaTables, batch: Batch, registers: Values) -> Any:
+def ask_threads(state: Any, run: Any, row: Any, tables: NfaTables, batch: Batch, registers: Values) -> Any:
     """Which threads let the event pass, and which may bind it, as bits."""
     threads, negations = tables.threads, tables.negations
     passes, permits, bit = 0, 0, 1
@@ -180,7 +121,7 @@ def _ask_threads(state: Any, run: Any, row: Any, tables: NfaTables, batch: Batch
 
 
 @expanded
-def _mark_ending(passes: int, state: Any, run: Any, tables: NfaTables, cells: Array) -> None:
+def mark_ending(passes: int, state: Any, run: Any, tables: NfaTables, cells: Array) -> None:
     """Threads that do not let an event pass end with its instant, of which other events may still be bound."""
     bit = 1
     for thread in range(tables.states[state, STATE_THREADS], tables.states[state, STATE_THREADS_STOP]):
@@ -190,11 +131,12 @@ def _mark_ending(passes: int, state: Any, run: Any, tables: NfaTables, cells: Ar
 
 
 @expanded
-def _edge_holds(
+def edge_is_open(
     edge: Any, passes: int, permits: int, every_thread: int, run: Any, row: Any, tables: NfaTables, batch: Batch,
     runs: Runs,
 ) -> bool:  # fmt: skip
-    """Whether a run may bind an event along an edge: its thread permits it, all others let the event pass."""
+    """Whether a run may bind an event along an edge: its thread permits it, all others let the event pass. Its code has
+    not been asked."""
     edges, events = tables.edges, batch.events
     predicate = edges[edge, EDGE_PREDICATE]
     if predicate != NONE and not events.predicates[predicate, row]:
@@ -206,13 +148,23 @@ def _edge_holds(
     elif passes != every_thread:
         return False
     within = tables.edge_within[edge]
-    if within >= 0 and events.time[row] > runs.times[run, RUN_BEGAN] + within:
+    return within < 0 or bool(events.time[row] <= runs.times[run, RUN_BEGAN] + within)
+
+
+@expanded
+def _edge_holds(
+    edge: Any, passes: int, permits: int, every_thread: int, run: Any, row: Any, tables: NfaTables, batch: Batch,
+    runs: Runs,
+) -> bool:  # fmt: skip
+    """Whether a run binds an event along an edge."""
+    edges = tables.edges
+    if not edge_is_open(edge, passes, permits, every_thread, run, row, tables, batch, runs):
         return False
     return code_holds(edges[edge, EDGE_CODE], edges[edge, EDGE_CODE_STOP], run, row, batch, runs.registers)
 
 
 @inlined
-def _take(
+def take(
     edge: Any, run: Any, moves: bool, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output
 ) -> bool:
     """Bind an event along an edge: the run itself moves, or a copy does. Return whether the run itself lives on."""
@@ -225,21 +177,21 @@ def _take(
             runs.counters[FREE] += 1
         return False
     runs.registers.integers[target, RUN_STATE] = S(state)
-    _add_fresh(target, tables, runs)
+    add_fresh(target, tables, runs)
     return moves
 
 
 @expanded
-def _advance_run(
+def advance_run(
     state: Any, run: Any, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output
 ) -> Any:
     """Show an event to a run that is in time: whether it stays at its state, and whether it moved on to another."""
     states = tables.states
     every_thread = (1 << S(states[state, STATE_THREADS_STOP] - states[state, STATE_THREADS])) - 1
-    _count_ticks(state, run, row, tables, batch, runs.registers)
-    passes, permits = _ask_threads(state, run, row, tables, batch, runs.registers)
+    count_ticks(state, run, row, tables, batch, runs.registers)
+    passes, permits = ask_threads(state, run, row, tables, batch, runs.registers)
     if tables.simultaneous and passes != every_thread:
-        _mark_ending(passes, state, run, tables, runs.registers.integers)
+        mark_ending(passes, state, run, tables, runs.registers.integers)
         passes = every_thread
     stays = passes == every_thread
     moved = False
@@ -247,19 +199,19 @@ def _advance_run(
     for edge in range(states[state, STATE_EDGES], states[state, STATE_EDGES_STOP]):
         if _edge_holds(edge, passes, permits, every_thread, run, row, tables, batch, runs):
             if chosen != NONE:
-                _take(chosen, run, False, lane, row, tables, batch, runs, output)
+                take(chosen, run, False, lane, row, tables, batch, runs, output)
             chosen = edge
     if chosen != NONE:
-        moved = _take(chosen, run, not stays, lane, row, tables, batch, runs, output)
+        moved = take(chosen, run, not stays, lane, row, tables, batch, runs, output)
     return stays, moved
 
 
 @kernel
-def _held_edges(state: Any, run: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs) -> int:
+def held_edges(state: Any, run: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs) -> int:
     """Along how many edges a run binds an event; where the event is counted first, along how many it might."""
     states, edges, predicates = tables.states, tables.edges, batch.events.predicates
     every_thread = (1 << S(states[state, STATE_THREADS_STOP] - states[state, STATE_THREADS])) - 1
-    passes, permits = _ask_threads(state, run, row, tables, batch, runs.registers)
+    passes, permits = ask_threads(state, run, row, tables, batch, runs.registers)
     if tables.simultaneous:
         passes = every_thread
     counts = states[state, STATE_TICKS] != states[state, STATE_TICKS_STOP]
@@ -273,6 +225,18 @@ def _held_edges(state: Any, run: Any, row: Any, tables: NfaTables, batch: Batch,
     return held
 
 
+@inlined
+def starting_runs(row: Any, tables: NfaTables, batch: Batch) -> int:
+    """How many runs and matches may begin with an event at most."""
+    return int(tables.fan.starts)
+
+
+@inlined
+def rough_new_runs(lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs) -> int:
+    """How many runs and matches an event makes at most, by the most runs that a lane has had."""
+    return int(runs.counters[LONGEST] * tables.fan.runs + tables.fan.starts)
+
+
 @kernel
 def new_runs(lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs) -> int:
     """How many runs and matches an event makes at most.
@@ -281,7 +245,7 @@ def new_runs(lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs) -
     them, and room for all would exhaust the memory.
     """
     cells, states, predicates = runs.registers.integers, tables.states, batch.events.predicates
-    count = tables.fan.starts
+    count = starting_runs(row, tables, batch)
     if runs.lanes.lengths[lane] <= 0:
         return count
     for state in range(U(runs.lanes.heads.shape[1])):
@@ -292,7 +256,7 @@ def new_runs(lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs) -
         late = 1 if states[state, STATE_WAITS] else 0  # a run whose window has passed is a match
         run = U(runs.lanes.heads[place, state])
         while run != NONE:
-            count += max(late, _held_edges(state, run, row, tables, batch, runs))
+            count += max(late, held_edges(state, run, row, tables, batch, runs))
             run = U(cells[run, RUN_NEXT])
     return count
 
@@ -319,7 +283,7 @@ def _advance_state(
         stays, moved = False, False
         if cells[run, RUN_OVER] != DEAD:
             if within < 0 or time <= runs.times[run, RUN_BEGAN] + within:
-                stays, moved = _advance_run(state, run, lane, row, tables, batch, runs, output)
+                stays, moved = advance_run(state, run, lane, row, tables, batch, runs, output)
             elif waits:
                 emit(state, lane, -1, run, tables.finals, runs.registers, output, runs.counters)
         if moved:
@@ -336,6 +300,15 @@ def _advance_state(
 
 
 @expanded
+def begin_runs(lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output) -> None:
+    """Begin runs with an event."""
+    for start in range(U(tables.starts.size)):
+        run = started(tables.starts[start], lane, row, tables, batch, runs, output)
+        if run != NONE:
+            add_fresh(run, tables, runs)
+
+
+@expanded
 def advance_runs(
     starting: bool, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output
 ) -> Any:
@@ -347,13 +320,10 @@ def advance_runs(
         for state in range(U(runs.lanes.heads.shape[1])):
             touched |= _advance_state(state, lane, row, tables, batch, runs, output)
     if starting:
-        for start in range(U(tables.starts.size)):
-            run = started(tables.starts[start], lane, row, tables, batch, runs, output)
-            if run != NONE:
-                _add_fresh(run, tables, runs)
+        begin_runs(lane, row, tables, batch, runs, output)
     fresh = U(counters[FRESH])
     if fresh != NONE:
-        _admit_fresh(fresh, tables.states, runs)
+        admit_fresh(fresh, tables.states, runs)
         touched = True
     return fresh, touched
 
@@ -385,9 +355,9 @@ def run_events(
             continue  # nothing waits, nothing begins; or the lane is refused
         time = events.time[row]
         if tables.simultaneous and time > lanes.instants[lane]:
-            _end_instant(lane, tables, runs)
+            end_instant(lane, tables, runs)
             lanes.instants[lane] = time
-        most = counters[LONGEST] * fan.runs + fan.starts
+        most = rough_new_runs(lane, row, tables, batch, runs)
         counters[LACKING] = lacking(most, fan.nodes, runs, output)
         if counters[LACKING] != 0 and counters[COUNTED] != 0:
             most = new_runs(lane, row, tables, batch, runs)
@@ -416,7 +386,7 @@ def pass_time(now: Any, tables: NfaTables, runs: Runs, output: Output) -> bool:
         if cells[run, RUN_SERIAL] == timers.serial[0] and cells[run, RUN_OVER] != DEAD:
             lane = U(cells[run, RUN_LANE])
             if tables.simultaneous and now > runs.lanes.instants[lane]:
-                _end_instant(lane, tables, runs)
+                end_instant(lane, tables, runs)
             if cells[run, RUN_SERIAL] == timers.serial[0]:
                 if counters[MATCHES] == output.first.size:
                     counters[LACKING] = FULL_OUTPUT

@@ -25,15 +25,26 @@ NONE: Any = np.uint64(2**32 - 1)
 
 (STATE_THREADS, STATE_THREADS_STOP, STATE_EDGES, STATE_EDGES_STOP, STATE_TOUCH, STATE_KEY, STATE_KEY_SLOT, STATE_WAITS,
  STATE_TICKS, STATE_TICKS_STOP) = range(10)  # fmt: skip
-(THREAD_KIND, THREAD_GUARD, _, _, THREAD_NEGATIONS, THREAD_NEGATIONS_STOP, THREAD_MARK) = range(7)
+(THREAD_KIND, THREAD_GUARD, _, _, _, THREAD_NEGATIONS, THREAD_NEGATIONS_STOP, THREAD_MARK) = range(8)
 NEGATION_GUARD = 0
-TICK_SLOT, TICK_GUARD, _, _, TICK_MARK = range(5)
-(EDGE_PREDICATE, EDGE_CODE, EDGE_CODE_STOP, EDGE_UPDATES, EDGE_UPDATES_STOP, EDGE_TARGET, EDGE_FINAL,
- EDGE_THREAD) = range(8)  # fmt: skip
+TICK_SLOT, TICK_GUARD, _, _, _, TICK_MARK = range(6)
+(EDGE_PREDICATE, EDGE_CODE, EDGE_CODE_STOP, EDGE_PROFILE, EDGE_UPDATES, EDGE_UPDATES_STOP, EDGE_TARGET, EDGE_FINAL,
+ EDGE_THREAD) = range(9)  # fmt: skip
 UPDATE_KIND, UPDATE_SLOT, UPDATE_ARGUMENT, UPDATE_CODE_STOP, UPDATE_IS_FLOAT = range(5)
 
-#: A guard takes three columns: its predicate, where its code begins, where it stops. An edge begins with its guard.
-GUARD_CODE, GUARD_CODE_STOP = 1, 2
+#: A guard takes four columns: its predicate, where its code begins, where it stops, and the site of the profiles that
+#: rows of a template need. An edge begins with its guard.
+GUARD_CODE, GUARD_CODE_STOP, GUARD_PROFILE = 1, 2, 3
+GUARD_COLUMNS = 4
+
+#: Columns of the table of descents, with a row for each edge: the depth in the trie of rows to which it leads (NONE: it
+#: leads to no other rows), and the depth of the rows that have the profile of its site in common, if they are the
+#: children of the run's rows (NONE: they lie elsewhere).
+DESCENT_DEPTH, DESCENT_DIRECT = range(2)
+
+#: An interval of rows is one number: the first row shifted left, plus the count of rows.
+ROWS_SHIFT: Any = np.int64(32)
+ROWS_COUNT: Any = np.int64(2**32 - 1)
 
 # ── kinds ──
 

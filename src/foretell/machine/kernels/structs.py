@@ -67,15 +67,43 @@ class NfaTables(NamedTuple):
     simultaneous: bool
 
 
+class RowBatch(NamedTuple):
+    """The rows of a template that runs carry (see `row_runs`), and the profiles that each event satisfies.
+
+    | field | holds |
+    | --- | --- |
+    | total | how many rows there are |
+    | offsets | [site, event] where its profiles begin in `satisfied` |
+    | satisfied | profiles of events, those of each ascending |
+    | profiles | [site, row] the profile of each row |
+    | ends | [depth - 1, row] where the rows end that agree with it so far down the trie |
+    | ranks | [depth - 1, row] how many groups of such rows begin before it |
+    | begins | where the rows with each profile of the first level begin; -1 where there are none |
+    | starts, stops | the same of the profiles in `satisfied` of the site of the first level, and where they stop |
+    | descents | a row for each edge (see `layout`) |
+    """
+
+    total: int
+    offsets: Array
+    satisfied: Array
+    profiles: Array
+    ends: Array
+    ranks: Array
+    begins: Array
+    starts: Array
+    stops: Array
+    descents: Array
+
+
 class Events(NamedTuple):
-    """Of each event of a batch its lane, end and start time, the template rows that it selects; of each predicate
-    [predicate, row] whether it holds."""
+    """Of each event of a batch its lane, end and start time, the template rows that it selects (or a RowBatch); of each
+    predicate [predicate, row] whether it holds."""
 
     lane: Array
     time: Array
     start: Array
     predicates: Array
-    rows: Array
+    rows: Any
 
 
 class StartHits(NamedTuple):
@@ -104,7 +132,7 @@ class Evaluated(NamedTuple):
     longer than the batch."""
 
     predicates: Array
-    rows: Array
+    rows: Any
     columns: Values
     parameters: Any
     code: Bytecode

@@ -1,14 +1,16 @@
-"""The rows of a template in the order of its index: each match belongs to an interval of them."""
+"""The rows of a template that matches belong to: an interval of the rows in the order of an index, or a list of
+profiles, each with its rows. They are put together only where somebody reads them."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
-from foretell.arrays import Ints
+from foretell.arrays import Ints, distinct
 from foretell.events.arrow_interop import arrow_of
 from foretell.events.ingest.raw_columns import ArrowArray
 from foretell.events.types import Scalar
@@ -48,6 +50,11 @@ class IndexedRows:
         """From which event on the row at each place counts."""
         return np.zeros(len(self), np.int64) if self.since is None else self.since.take(self.rows)
 
+    @property
+    def whole(self) -> IndexedRows:
+        """All rows at the places by which others are named."""
+        return self
+
     def id_at(self, place: int) -> Scalar:
         """The id of the row at a place."""
         return scalar_at(self.ids, int(self.rows[place]))
@@ -71,6 +78,64 @@ class IndexedRows:
             ranks = np.sort(match + ranks) & _COUNT
         places = self.by_id.take(ranks)
         return places if self.since is None else places[self._since.take(places) <= np.repeat(first, count)]
+
+
+@dataclass(frozen=True, eq=False)
+class RowsOfProfiles:
+    """Of each profile where its rows begin in `order`, and how many they are; `single` if none has several."""
+
+    begin: Ints
+    sizes: Ints
+    order: Ints
+    single: bool
+
+
+@dataclass(frozen=True, eq=False)
+class ListedRows:
+    """Matches belong to the rows of lists of `profiles`: the interval of a match is one of that array. The place of a
+    row is its number; `ids` are by numbers."""
+
+    ids: ArrowArray
+    profiles: Ints
+    rows: RowsOfProfiles
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def whole(self) -> IndexedRows:
+        """All rows at their places."""
+        return IndexedRows(self.ids, np.arange(len(self)))
+
+    def id_at(self, place: int) -> Scalar:
+        """The id of the row at a place."""
+        return scalar_at(self.ids, place)
+
+    def ids_at(self, places: Ints) -> ArrowArray:
+        """The ids of the rows at these places."""
+        return self.ids.take(arrow_of(places))
+
+    def counts(self, intervals: Ints, first: Ints) -> Ints:
+        """How many rows each match belongs to."""
+        if self.rows.single:
+            return intervals & _COUNT
+        return _listed_counts(intervals >> SHIFT, intervals & _COUNT, self.profiles, self.rows.sizes)
+
+    def of(self, intervals: Ints, first: Ints) -> Ints:
+        """The places of the rows that each match belongs to, by their ids: those of one match after those of the
+        other."""
+        counts, own = self.counts(intervals, first), self.rows
+        found = np.empty(int(counts.sum()), np.int64)
+        _gather_listed(intervals >> SHIFT, intervals & _COUNT, self.profiles, own.begin, own.sizes, own.order, found)
+        used, which = distinct(found)
+        ranks = np.empty(len(used), np.int64)
+        ranks[order_of(self.ids_at(used))] = np.arange(len(used))
+        match = np.repeat(np.arange(len(counts)), counts)
+        return found[np.lexsort((ranks[which], match))]
+
+
+#: The rows of matches.
+MatchedRows: TypeAlias = IndexedRows | ListedRows
 
 
 def id_key(row_id: Scalar) -> tuple[int | float, str]:
@@ -104,3 +169,27 @@ def _counts(begin: Ints, count: Ints, first: Ints, since: Ints) -> Ints:
         for row in range(begin[i], begin[i] + count[i]):
             counts[i] += since[row] <= first[i]
     return counts
+
+
+@compiled
+def _listed_counts(begin: Ints, count: Ints, profiles: Ints, sizes: Ints) -> Ints:
+    """How many rows the profiles of each list have."""
+    counts = np.zeros(count.size, np.int64)
+    for i in range(count.size):
+        for k in range(begin[i], begin[i] + count[i]):
+            counts[i] += sizes[profiles[k]]
+    return counts
+
+
+@compiled
+def _gather_listed(
+    begin: Ints, count: Ints, profiles: Ints, starts: Ints, sizes: Ints, order: Ints, found: Ints
+) -> None:
+    """The rows of the profiles of each list."""
+    at = 0
+    for i in range(count.size):
+        for k in range(begin[i], begin[i] + count[i]):
+            profile = profiles[k]
+            for row in range(starts[profile], starts[profile] + sizes[profile]):
+                found[at] = order[row]
+                at += 1

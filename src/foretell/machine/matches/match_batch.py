@@ -26,7 +26,7 @@ class MatchBatch:
     """Raw matches with the plan, the events and the parameters that give them a meaning.
 
     Their events are gathered on first use, or come as `gathered`. `since` is the position of the first event that the
-    subscription may refer to.
+    subscription may refer to. The `parameters` are those of one row or, with `by_row`, of the row of each match.
     """
 
     plan: PostMatchPlan
@@ -36,6 +36,7 @@ class MatchBatch:
     parameters: Mapping[str, Column]
     gathered: tuple[BoundEvents, Gaps] | None = None
     since: int = 0
+    by_row: bool = False
 
     @classmethod
     def concatenate(cls, parts: list[MatchBatch], buffer: EventBuffer) -> MatchBatch:
@@ -60,7 +61,10 @@ class MatchBatch:
         if self.gathered is not None or "_events" in self.__dict__:
             numbers = np.cumsum(keep) - 1
             gathered = self.bound.filter(keep), self.gaps.filter(keep, numbers)
-        return replace(self, raw=self.raw.only(keep), gathered=gathered)
+        parameters = self.parameters
+        if self.by_row:
+            parameters = {name: column.take(keep) for name, column in parameters.items()}
+        return replace(self, raw=self.raw.only(keep), gathered=gathered, parameters=parameters)
 
     # ── columns ──
 

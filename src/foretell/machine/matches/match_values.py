@@ -92,7 +92,8 @@ class _MatchValues:
             case MatchDuration(kind=kind):
                 return self._duration(kind)
             case RowParameter(name=name):
-                return self.matches.parameters[name]
+                column = self.matches.parameters[name]
+                return self.of_matches(column) if self.matches.by_row else column
         return None
 
     def of_matches(self, column: Column) -> Column:

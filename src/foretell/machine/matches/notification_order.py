@@ -29,7 +29,10 @@ def notification_order(batches: Sequence[ResultBatch]) -> NotificationIndex:
     if not any(map(len, batches)):
         nothing = np.zeros(0, np.int64)  # the common case where events come one at a time
         return NotificationIndex(batches, nothing, nothing, nothing)
-    return result_order(batches).with_rows()
+    if not any(batch.rows_part and not batch.ascends for batch in batches):
+        return result_order(batches).with_rows()
+    every = NotificationIndex.of(batches)  # rows of several matches with the same events go by their ids
+    return every.only(every.order([every.ends(), every.subscription_ranks()]))
 
 
 def result_order(batches: Sequence[ResultBatch]) -> NotificationIndex:

@@ -19,7 +19,7 @@ from foretell.machine.input.event_buffer import EventBuffer
 from foretell.machine.input.event_order import deepened
 from foretell.machine.input.lane_keys import LaneKeys
 from foretell.machine.matches.bound_events import BoundEvents
-from foretell.machine.matches.indexed_rows import IndexedRows
+from foretell.machine.matches.indexed_rows import MatchedRows
 from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.rendering import column_scalar
 from foretell.plan.result_schema import ResultSchema
@@ -64,7 +64,8 @@ class ResultBatch:
     `matches` is None
     where there are no events: for absences, and for forecasts of lanes without a partial match. `bindings` are the
     RETURN columns, or the variables. If one executor serves all `rows` of a template, `intervals` has those that each
-    match belongs to; otherwise `id` is the id of the row.
+    match belongs to; otherwise `id` is the id of the row. With `rows_part` several matches of the same events may
+    belong to different rows.
     """
 
     schema: ResultSchema
@@ -78,7 +79,8 @@ class ResultBatch:
     id: Scalar
     strings: Texts
     intervals: Ints | None = None
-    rows: IndexedRows | None = None
+    rows: MatchedRows | None = None
+    rows_part: bool = False
     forecasts: ForecastColumns | None = None
     estimates: EstimateColumns | None = None
 

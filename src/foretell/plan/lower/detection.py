@@ -14,7 +14,7 @@ from dataclasses import field
 
 from foretell.language import tree
 from foretell.machine.kernels import layout
-from foretell.plan.expressions import Disjunction, EveryNth, RowSelected
+from foretell.plan.expressions import Disjunction, EveryNth, ProfileSatisfied, RowSelected
 from foretell.plan.lower.arrivals import ArrivalPlan
 from foretell.plan.lower.condition_costs import nanoseconds
 from foretell.plan.lower.program import CompiledNfa
@@ -164,7 +164,9 @@ def _chosen(shape: DetectionShape, candidates: set[int], lazy: Iterable[int] | N
 
 def _may_wait(conditions: Sequence[tree.Expression]) -> bool:
     """Whether a predicate can be evaluated for a part of a batch: it counts no events, and has conditions."""
-    return bool(conditions) and not any(isinstance(c, Disjunction | EveryNth | RowSelected) for c in conditions)
+    return bool(conditions) and not any(
+        isinstance(c, Disjunction | EveryNth | ProfileSatisfied | RowSelected) for c in conditions
+    )
 
 
 _BEGINS_EVERYWHERE = "every event begins a match, so partial matches wait everywhere"

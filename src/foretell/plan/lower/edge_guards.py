@@ -60,7 +60,7 @@ class EdgeGuards:
         for condition in (c for c in edge.conditions if c.owner != step):
             more = self._of_earlier_step(condition, edge)
             code = more if code == NO_CODE else self._conjunction(code, more)
-        return Guard(guard.predicate, code)
+        return Guard(guard.predicate, code, guard.profile)
 
     def _of_earlier_step(self, condition: Condition, edge: Edge) -> int:
         """The code of a condition that had to wait for this edge. Where it names nothing that the edge binds, it is the

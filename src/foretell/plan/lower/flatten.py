@@ -3,10 +3,10 @@
 | table | its columns |
 | --- | --- |
 | states | threads from, to; edges from, to; the predicate without which an event does not touch it; the column and the slot by which an event finds its runs; whether it waits for its window to pass; ticks from, to |
-| threads | kind, predicate, code from, to; negations from, to; the slot of its mark |
-| negations | predicate, code from, to |
-| ticks | slot, predicate, code from, to; the slot of its mark |
-| edges | predicate, code from, to; updates from, to; target; whether that is a match; one more than its thread |
+| threads | kind, predicate, code from, to, site; negations from, to; the slot of its mark |
+| negations | predicate, code from, to, site |
+| ticks | slot, predicate, code from, to, site; the slot of its mark |
+| edges | predicate, code from, to, site; updates from, to; target; whether that is a match; one more than its thread |
 | updates | kind, slot, argument, end of code, whether its result is a float |
 | state_within, edge_within | the window of each state, and of the target of each edge; -1 for none |
 | starts | the edges that a run begins with |
@@ -34,6 +34,7 @@ from foretell.plan.lower.bytecode import Code, LinkedCode, link
 from foretell.plan.lower.ir import CHAINED, NO_CODE, NO_MARK, Guard, RegisterUpdate
 from foretell.plan.lower.late_guards import LateGuardCompiler, compilable, late_edges
 from foretell.plan.lower.program import CompiledNfa
+from foretell.plan.lower.row_levels import row_levels
 from foretell.plan.lower.start_profiles import StartProfiles, start_profiles
 from foretell.plan.shapes import NfaShape
 from foretell.plan.strategy import Kernel, KernelDecision, choose_kernel, choose_late_guards
@@ -59,7 +60,8 @@ class _Flattening:
 
     def compiled(self) -> CompiledNfa:
         shared, states, edges = self.shared, self.states, self.edges
-        late_codes, late = self._late_codes()
+        rows = row_levels(shared, edges)
+        late_codes, late = ([], {}) if rows is not None else self._late_codes()
         linked = link([*shared.symbols.codes, *late_codes])
         starting = [i for i, e in enumerate(edges) if e.source is None]
         leaving = np.bincount(
@@ -106,7 +108,8 @@ class _Flattening:
             time=shared.time,
             process_key=self._process_key(kept),
             late=late_edges(tables.edges, linked, late, predicates, tables.fan.runs) if late else None,
-            starts=self._start_profiles(starting, kernel),
+            starts=() if rows is not None else self._start_profiles(starting, kernel),
+            rows=rows,
         )
 
     def _start_profiles(self, starting: list[int], kernel: KernelDecision) -> tuple[StartProfiles, ...]:
@@ -148,6 +151,7 @@ class _Flattening:
             chain_nodes=chain_nodes,
             keyed=any(state.waiting.key is not None for state in self.states),
             longest=self._wants_longest(),
+            rows=self.shared.parameters is not None,
         )
 
     def _wants_longest(self) -> bool:
@@ -231,16 +235,16 @@ class _Flattening:
             mark = NONE if thread.mark == NO_MARK else thread.mark
             rows.append([thread.kind, *self._guard_cells(thread.where, linked), negation, stop, mark])
             negation = stop
-        return _table(rows, 7)
+        return _table(rows, 8)
 
     def _negations(self, linked: LinkedCode) -> Words:
         absent = (n for s in self.states for t in s.waiting.threads for n in t.absent)
-        return _table([self._guard_cells(n, linked) for n in absent], 3)
+        return _table([self._guard_cells(n, linked) for n in absent], 4)
 
     def _ticks(self, linked: LinkedCode) -> Words:
         ticks = (t for s in self.states for t in s.waiting.counters)
         marked = ((t, NONE if t.mark == NO_MARK else t.mark) for t in ticks)
-        return _table([[t.slot, *self._guard_cells(t.counted, linked), mark] for t, mark in marked], 5)
+        return _table([[t.slot, *self._guard_cells(t.counted, linked), mark] for t, mark in marked], 6)
 
     def _edges(self, linked: LinkedCode, kept: list[list[RegisterUpdate]]) -> Words:
         rows, update = [], 0
@@ -249,7 +253,7 @@ class _Flattening:
             final = self.states[edge.target].waiting.final
             rows.append([*self._guard_cells(edge.guard, linked), update, stop, edge.target, final, edge.thread + 1])
             update = stop
-        return _table(rows, 8)
+        return _table(rows, 9)
 
     def _updates(self, linked: LinkedCode, kept: list[list[RegisterUpdate]]) -> Words:
         rows = []
@@ -265,7 +269,8 @@ class _Flattening:
         return np.array([s.within for s in self.states], dtype), np.array(of_edges, dtype)
 
     def _guard_cells(self, guard: Guard, linked: LinkedCode) -> list[int]:
-        return [self._predicate(guard.predicate), *_span(linked, guard.code)]
+        profile = NONE if guard.profile < 0 else guard.profile
+        return [self._predicate(guard.predicate), *_span(linked, guard.code), profile]
 
     # ── register updates that are read later ──
 

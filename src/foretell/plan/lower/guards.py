@@ -13,8 +13,8 @@ import numpy as np
 
 from foretell.language import tree
 from foretell.machine.kernels.opcodes import Op
-from foretell.plan.condition_scope import is_static
-from foretell.plan.expressions import EveryNth
+from foretell.plan.condition_scope import has_parameter, is_static
+from foretell.plan.expressions import EveryNth, ProfileSatisfied
 from foretell.plan.lower.bytecode import Operand, link
 from foretell.plan.lower.expression_compiler import compile_expression
 from foretell.plan.lower.ir import NO_CODE, Guard, SymbolTable
@@ -24,21 +24,40 @@ from foretell.records import record
 
 @record
 class GuardCompiler:
-    """Compiles conditions; predicates and code get their numbers from the symbol table."""
+    """Compiles conditions; predicates and code get their numbers from the symbol table.
+
+    With `profiled` one executor serves all rows of a template: static conditions with parameters are no code, but make
+    the profiles of rows, which an index answers for whole batches.
+    """
 
     symbols: SymbolTable
+    profiled: bool = False
 
     def guard(self, conditions: Iterable[tree.Expression], context: EvaluationContext) -> Guard:
         """The guard that holds where all conditions do."""
         static: list[tree.Expression] = []
         rest: list[tree.Expression] = []
-        for condition in conditions:
-            (static if isinstance(condition, EveryNth) or is_static(condition) else rest).append(condition)
-        code = NO_CODE
+        asked: list[tree.Expression] = []
+        for condition in self._parts(conditions):
+            if isinstance(condition, EveryNth) or is_static(condition):
+                static.append(condition)
+            elif self.profiled and is_static(condition, given=tree.Parameter):
+                asked.append(condition)
+            else:
+                rest.append(condition)
+        profile, code = self.symbols.add_profile(asked), NO_CODE
+        if profile >= 0:
+            static.append(ProfileSatisfied(profile))
         predicate = self.symbols.add_predicate(static)
         if rest:
             code = self.compile(reduce(lambda left, right: tree.Binary("AND", left, right), rest), context)
-        return Guard(predicate, code)
+        return Guard(predicate, code, profile)
+
+    def _parts(self, conditions: Iterable[tree.Expression]) -> Iterable[tree.Expression]:
+        """The conditions, those with parameters taken apart."""
+        if not self.profiled:
+            return conditions
+        return [part for c in conditions for part in (tree.conjuncts(c) if has_parameter(c) else (c,))]
 
     def compile(self, expression: tree.Expression, context: EvaluationContext) -> int:
         """The number of the code that computes an expression."""

@@ -35,10 +35,13 @@ class RegisterUpdate:
 
 @record
 class Guard:
-    """The condition of an edge: the number of a predicate (-1: none), and of the code for its other part."""
+    """The condition of an edge: the number of a predicate (-1: none), and of the code for its other part. Where one
+    executor serves all rows of a template, `profile` is the number of the static conditions with parameters (-1: none).
+    """
 
     predicate: int = -1
     code: int = NO_CODE
+    profile: int = -1
 
 
 @record
@@ -104,7 +107,8 @@ class LoweredEdge:
 
 @dataclass
 class SymbolTable:
-    """The numbers that the subscriptions of one NFA share: those of columns and slots, predicates, and code.
+    """The numbers that the subscriptions of one NFA share: those of columns and slots, predicates, code, and the static
+    conditions with parameters of one place, which make the profiles of rows.
 
     `late` has the code of guards of which a predicate is a part (plan.lower.late_guards), by both numbers; `texts` are
     the strings in its code, each with its number, in the order in which they were asked for.
@@ -113,6 +117,7 @@ class SymbolTable:
     code_of: Callable[[str], int]
     slot_table: SlotTable = field(default_factory=SlotTable)
     predicates: dict[tuple[tree.Expression, ...], int] = field(default_factory=dict)
+    profiles: dict[tuple[tree.Expression, ...], int] = field(default_factory=dict)
     codes: list[Code] = field(default_factory=list)
     reads: list[frozenset[int]] = field(default_factory=list)  # of each code, the slots that it reads
     texts: dict[str, int] = field(default_factory=dict)
@@ -136,6 +141,7 @@ class SymbolTable:
         symbols = copy(self)
         symbols.slot_table = self.slot_table.copy()
         symbols.predicates, symbols._numbers = dict(self.predicates), dict(self._numbers)
+        symbols.profiles = dict(self.profiles)
         symbols.codes, symbols.reads, symbols.texts = list(self.codes), list(self.reads), dict(self.texts)
         symbols.late = dict(self.late)
         return symbols
@@ -154,6 +160,11 @@ class SymbolTable:
         """The number of a conjunction of conditions; -1 without conditions."""
         conjunction = tuple(conditions)
         return self.predicates.setdefault(conjunction, len(self.predicates)) if conjunction else -1
+
+    def add_profile(self, conditions: Iterable[tree.Expression]) -> int:
+        """The number of static conditions with parameters; -1 without any."""
+        conjunction = tuple(conditions)
+        return self.profiles.setdefault(conjunction, len(self.profiles)) if conjunction else -1
 
 
 @record

@@ -19,20 +19,22 @@ from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.machine.kernels.layout import EDGE_CODE, EDGE_CODE_STOP, EDGE_PREDICATE, NONE
 from foretell.machine.kernels.opcodes import Op
-from foretell.plan.expressions import Disjunction, EveryNth, Lagged, RowSelected, event_type
+from foretell.plan.expressions import Disjunction, EveryNth, Lagged, ProfileSatisfied, RowSelected, event_type
 from foretell.plan.lower.bytecode import Code, LinkedCode, Operand, link
 from foretell.plan.lower.condition_costs import TEXT, nanoseconds
 from foretell.plan.lower.expression_compiler import compile_expression
 from foretell.plan.lower.ir import SymbolTable
 from foretell.records import record
 
+#: The time of the interpreter for the condition of an edge, in nanoseconds.
+LATE_GUARD = 25.0
+
 
 @record
 class LateGuards:
     """The `edges` with the guards of later steps as code: their `predicates` need no flags then.
 
-    `operations` is the time of their evaluation for whole batches, in nanoseconds for an event; `fan` is how many edges
-    a run meets.
+    `nanoseconds` is the time of their evaluation for whole batches, for an event; `fan` is how many edges a run meets.
     """
 
     edges: Words
@@ -72,7 +74,7 @@ class LateGuardCompiler:
 
 def compilable(predicate: Sequence[tree.Expression]) -> bool:
     """Whether the interpreter may evaluate a predicate: functions of texts are better called for distinct texts."""
-    has_memory = any(isinstance(c, Disjunction | EveryNth | RowSelected) for c in predicate)
+    has_memory = any(isinstance(c, Disjunction | EveryNth | ProfileSatisfied | RowSelected) for c in predicate)
     return bool(predicate) and not has_memory and nanoseconds(predicate) < TEXT
 
 

@@ -41,18 +41,20 @@ def lower_nfa(
     parameters: Mapping[str, Type] | None = None,
     *,
     selected: bool = False,
+    profiled: bool = False,
     keyed: bool = True,
     edges: int = MOST_EDGES,
 ) -> LoweredNfa:
     """The NFA of a subscription, numbered by the symbol table; `parameters` are the columns of its FOR EACH table.
 
-    With `selected` the filter evaluates the conditions on parameters for all rows at once (plan.template_selection).
+    With `selected` the filter evaluates the conditions on parameters for all rows at once (plan.template_selection);
+    with `profiled` one executor serves all rows, whose runs part where the rows differ (plan.lower.row_levels).
     Without `keyed` no state is indexed. `edges` is the limit of the automaton.
     """
     automaton = build(subscription, edges)
     allocator = RegisterAllocator(subscription, dict(parameters or {}), symbols.slot_table)
     scopes = ScopeRegisters(subscription, allocator)
-    context = LoweringContext(subscription, automaton, allocator, GuardCompiler(symbols), scopes)
+    context = LoweringContext(subscription, automaton, allocator, GuardCompiler(symbols, profiled), scopes)
     deferral = Deferral(context)
     first, last = _end_steps(automaton)
     leading = tuple({step: None for edge in automaton.edges for step in edge.leading})

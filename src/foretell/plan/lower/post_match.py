@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from foretell.events.types import Type
@@ -17,6 +18,7 @@ from foretell.plan.lower.match_expressions import (
     MatchExpression,
     MatchExpressionCompiler,
     RegisterValue,
+    RowParameter,
     StepEvent,
 )
 from foretell.plan.lower.registers import Register, RegisterKind
@@ -118,6 +120,21 @@ class PostMatchPlan:
     having: MatchExpression | None
     returns: Mapping[str, MatchExpression]
     bindings: Mapping[str, tuple[MatchExpression, ...]]
+
+    @cached_property
+    def parameters(self) -> tuple[str, ...]:
+        """The columns of the FOR EACH table that are asked of a finished match: it is another one for each row then."""
+        nodes = (node for expression in self._expressions() for node in expression.root.walk())
+        return tuple(dict.fromkeys(node.name for node in nodes if isinstance(node, RowParameter)))
+
+    def _expressions(self) -> Iterator[MatchExpression]:
+        yield from (condition.condition for condition in self.conditions)
+        for absence in (*self.leading, *self.trailing, *self.gaps):
+            yield from absence.search.relative
+            yield from (value.of_match for value in absence.search.shared)
+        if self.having is not None:
+            yield self.having
+        yield from self.returns.values()
 
     def of_partial_matches(self) -> PostMatchPlan:
         """The same for partial matches, which have not bound the event that every match ends with."""

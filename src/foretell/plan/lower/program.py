@@ -28,6 +28,7 @@ from foretell.records import record
 
 if TYPE_CHECKING:
     from foretell.plan.lower.late_guards import LateGuards
+    from foretell.plan.lower.row_levels import RowLevels
     from foretell.plan.strategy import KernelDecision
 
 #: An expression about one event.
@@ -130,8 +131,9 @@ class CompiledNfa:
     of runs. `owners` has for each state the number of the
     subscription that it is a match of, or -1; `members` those that go through it, none where it is dead. In an NFA that
     `waits`, time completes matches; one that `chains` keeps the events of repeated steps, or gaps. `process_key` is the
-    column that tells processes of a lane apart for observers, or NONE. With `late` guards, later steps may be evaluated
-    when a run asks; `starts` are the conditions of edges that runs begin along, as far as an index may have them.
+    column that tells processes of a lane apart for observers, or NONE. `rows` are the levels of the rows of a template
+    that it serves by their profiles. With `late` guards, later steps may be evaluated when a run asks; `starts` are the
+    conditions of edges that runs begin along, as far as an index may have them.
     """
 
     tables: NfaTables
@@ -149,6 +151,7 @@ class CompiledNfa:
     chains: bool
     time: Type
     process_key: int
+    rows: RowLevels | None = None
     late: LateGuards | None = None
     starts: tuple[StartProfiles, ...] = ()
 

@@ -1,0 +1,173 @@
+"""The rows of a template whose partial matches have rows in common until these differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from foretell.arrays import Flags, Ints
+from foretell.events.ingest.template_tables import TemplateTable
+from foretell.filter.predicates import EventColumns
+from foretell.filter.profile_matches import ProfileMatches
+from foretell.filter.row_profiles import UNSATISFIABLE, RowProfiles, distinct_values
+from foretell.filter.row_trie import RowTrie
+from foretell.filter.string_dictionary import StringDictionary
+from foretell.machine.kernels.structs import RowBatch, Values
+from foretell.machine.row_store import Appendable, RowStore
+from foretell.machine.template_rows import SortedRows
+from foretell.plan.lower.row_levels import RowLevels
+from foretell.storage.recorded_values import array, require
+
+#: The values of a snapshot that an error names.
+_RECORDED = "the profiles of template rows"
+
+
+@dataclass
+class TrieRows(SortedRows):
+    """Rows by their profiles at the sites of a pattern, and by other parameters, in the order in which runs meet them.
+
+    `parameters` are the columns of the table, as code numbers them.
+    """
+
+    levels: RowLevels = field(kw_only=True)
+    parameters: Sequence[str] = ()
+    recorded: Sequence[Ints] | None = None  # the profiles of each site in a snapshot, by which they are ordered
+    served: ClassVar[str | None] = "runs"  # as snapshots say that these serve all rows
+
+    def __post_init__(self) -> None:
+        orders: Sequence[Ints | None] = self.recorded or [None] * len(self.levels.sites)
+        self.sites = [
+            RowProfiles(site, self.store.columns, len(self.store), order)
+            for site, order in zip(self.levels.sites, orders, strict=True)
+        ]
+        self._profiles = [Appendable(np.int64) for _ in self.sites]
+        for site, profiles in zip(self.sites, self._profiles, strict=True):
+            profiles.append(site.numbers)
+        self._index()
+
+    @classmethod
+    def of(
+        cls,
+        levels: RowLevels,
+        names: Sequence[str],
+        table: TemplateTable,
+        strings: StringDictionary,
+        since: int,
+        recorded: Sequence[Ints] | None = None,
+    ) -> TrieRows:
+        """The rows of a table; `names` are the columns that are needed."""
+        store = RowStore.of(table, {name: table.types[name] for name in names}, strings, since)
+        return cls(store, levels=levels, parameters=list(table.types), recorded=recorded)
+
+    @property
+    def sorted_rows(self) -> Ints:
+        return self._sorted_rows
+
+    @property
+    def nbytes(self) -> int:
+        own = sum(profiles.nbytes for profiles in self._profiles) + sum(site.nbytes for site in self.sites)
+        return super().nbytes + own + self.trie.nbytes + self._sorted_profiles.nbytes
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """How events find profiles at each site, for `explain`."""
+        return tuple(site.summary for site in self.sites)
+
+    def _add(self, rows: Ints) -> None:
+        added = {name: column.take(rows) for name, column in self.store.columns.items()}
+        for site, profiles in zip(self.sites, self._profiles, strict=True):
+            profiles.append(site.add(added, len(rows)))
+
+    def _remove(self, rows: Ints) -> None:
+        for site, profiles in zip(self.sites, self._profiles, strict=True):
+            site.remove(profiles.array[rows])
+
+    def _keep(self, rows: Ints) -> None:
+        for number, profiles in enumerate(self._profiles):
+            self._profiles[number] = Appendable(np.int64)
+            self._profiles[number].append(profiles.array[rows])
+
+    def _index(self) -> None:
+        rows, columns = self.store.numbers, self.store.columns
+        numbers = [
+            self._profiles[level.site].array[rows]
+            if level.site >= 0
+            else distinct_values([columns[name].take(rows) for name in level.parameters])
+            for level in self.levels.levels
+        ]
+        self.trie = RowTrie(numbers, len(rows))
+        self._sorted_rows = rows[self.trie.sorted_rows]
+        own = [profiles.array[self._sorted_rows] for profiles in self._profiles]
+        self._sorted_profiles = np.full((max(1, len(own)), max(1, len(rows))), UNSATISFIABLE, np.int32)
+        for site, profiles in enumerate(own):
+            self._sorted_profiles[site, : len(profiles)] = profiles
+        self._begins = np.full(1, -1, np.int32)
+        if self._first_site >= 0:
+            self._begins = self.trie.first_of(numbers[0], len(self.sites[self._first_site]))
+        self.__dict__.pop("parameter_values", None)
+
+    @property
+    def _first_site(self) -> int:
+        """The site whose profiles are the first level; -1 where that has parameters."""
+        return self.levels.levels[0].site if self.levels.levels else -1
+
+    # ── a batch ──
+
+    def matches(
+        self, site: int, events: EventColumns, strings: StringDictionary, wanted: Flags | None
+    ) -> ProfileMatches:
+        """The profiles of a site that each event satisfies."""
+        return ProfileMatches.one_after_another(self.sites[site].matches(events, strings, wanted))
+
+    def batch(self, found: Sequence[ProfileMatches], events: int) -> RowBatch:
+        """The rows as kernels take them, with the profiles of each site that the events of a batch satisfy."""
+        first = np.cumsum([0, *(len(matches.profiles) for matches in found)])
+        offsets = np.zeros((max(1, len(found)), events + 1), np.int64)
+        for site, matches in enumerate(found):
+            offsets[site] = matches.offsets + first[site]
+        satisfied = np.concatenate([np.zeros(0, np.int64), *(matches.profiles for matches in found)])
+        trie, site = self.trie, self._first_site
+        own = found[site].profiles if site >= 0 and found else satisfied[:0]
+        starts = self._begins.take(own)
+        return RowBatch(
+            total=len(self._sorted_rows),
+            offsets=offsets,
+            satisfied=satisfied,
+            profiles=self._sorted_profiles,
+            ends=trie.ends,
+            ranks=trie.ranks,
+            begins=self._begins,
+            starts=starts,
+            stops=trie.ends[0].take(starts, mode="clip"),
+            descents=self.levels.descents,
+        )
+
+    @cached_property
+    def parameter_values(self) -> Values:
+        """The parameters that code reads: a row for each row of the table in the order of the trie."""
+        names = {name for level in self.levels.levels if level.site < 0 for name in level.parameters}
+        count = len(self._sorted_rows)
+        words = np.zeros((max(1, count) if names else 1, max(1, len(self.parameters))), np.int64)
+        nulls = np.ones(words.shape, np.uint8)
+        for number, name in enumerate(self.parameters):
+            if name in names:
+                column = self.store.columns[name].take(self._sorted_rows)
+                words[:count, number] = np.ascontiguousarray(column.values).view(np.int64)
+                nulls[:count, number] = column.nulls
+        return Values(words.view(np.float64), words, nulls)
+
+    # ── snapshots ──
+
+    def state(self) -> list[Ints]:
+        """The profile of each row at each site: their order is that of the trie, to which partial matches refer."""
+        return [profiles.array[self.store.numbers] for profiles in self._profiles]
+
+
+def recorded_profiles(state: Any, sites: int, rows: int) -> list[Ints]:
+    """The profiles of a snapshot."""
+    require(isinstance(state, list) and len(state) == sites, _RECORDED)
+    return [array(profiles, np.int64, (rows,), _RECORDED) for profiles in state]
