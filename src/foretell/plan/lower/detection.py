@@ -159,7 +159,7 @@ def _chosen(shape: DetectionShape, candidates: set[int], lazy: Iterable[int] | N
     choice = choose_detection(shape)
     if lazy is None or shape.hindrance is not None:
         return choice
-    return choice.instead(candidates & set(lazy))
+    return choice.instead(frozenset(candidates) & frozenset(lazy))
 
 
 def _may_wait(conditions: Sequence[tree.Expression]) -> bool:
