@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.arrays import Flags
+from foretell.arrays import Flags, Ints
 from foretell.events.types import Type
 from foretell.filter.predicates import Predicates
 from foretell.filter.string_dictionary import StringDictionary
@@ -85,8 +85,8 @@ class ActiveSet:
                 for number in place.predicates:
                     wanted = found & ~done[number] if number in done else found
                     done[number] = done[number] | found if number in done else found
-                    rows = np.flatnonzero(wanted)
-                    if len(rows) > LARGE_PART * count:
+                    rows: Ints | None = np.flatnonzero(wanted)
+                    if np.count_nonzero(wanted) > LARGE_PART * count:
                         rows = None
                         done[number] = np.ones(count, np.bool_)
                     self.predicates.write_rows(number, rows, result, segment.events, strings)

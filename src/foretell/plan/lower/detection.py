@@ -18,7 +18,8 @@ from foretell.plan.expressions import Disjunction, EveryNth, ProfileSatisfied, R
 from foretell.plan.lower.arrivals import ArrivalPlan
 from foretell.plan.lower.condition_costs import nanoseconds
 from foretell.plan.lower.program import CompiledNfa
-from foretell.plan.strategy import Decision, DetectionShape, Kernel, choose_detection
+from foretell.plan.shapes import DetectionShape
+from foretell.plan.strategy import Decision, Kernel, choose_detection
 from foretell.records import record
 
 
