@@ -63,6 +63,13 @@ def place_of_key(tables: AccessTables, group: int, key: int) -> int:
     return int(begin + place)
 
 
+@inlined
+def bit_of_key(tables: AccessTables, group: int, key: int) -> int:
+    """The number of the bit of a key among those of all groups."""
+    bit = int(np.int64((np.uint64(key) * _HASH) >> tables.bit_shift[group]))
+    return int(8 * tables.bit_begin[group] + bit)
+
+
 @kernel
 def write_blocks(tables: AccessTables, sizes: Ints, groups: Ints, keys: Ints, firsts: Ints, stops: Ints) -> None:
     """Write the block of each key to the tables; keys ascend within their group. `sizes` are those of the arrays."""
@@ -81,6 +88,8 @@ def write_blocks(tables: AccessTables, sizes: Ints, groups: Ints, keys: Ints, fi
                     tables.cells[begin + cell] = stops[block]
                     cell += 1
         else:
+            bit = bit_of_key(tables, g, keys[block])
+            tables.bits[bit >> 3] |= 1 << (bit & 7)
             place = place_of_key(tables, g, keys[block])
             tables.places[2 * place] = keys[block]
             tables.places[2 * place + 1] = firsts[block] << NUMBER_SHIFT | stops[block]
