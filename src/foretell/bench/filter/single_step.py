@@ -58,7 +58,7 @@ class DetectionCase:
         codes, texts = batch.table["code"].to_numpy(), batch.table["message"].to_pylist()
         first = int(np.count_nonzero(codes < self.codes)) if "window" in self.match else 0
         later = [f": {step} in room" for step in _STEPS[1:] if step in self.match]
-        return first + sum(part in text for text in texts for part in later)
+        return first + sum(part in str(text) for text in texts for part in later)
 
 
 #: Table 7.3, and below it what our language has of Table 7.4.
