@@ -21,9 +21,13 @@ from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.nfa.automaton_size import MOST_EDGES
 from foretell.records import record
 
-#: An NFA takes subscriptions until it has so many states: the kernel visits each of them on every event. Where every
-#: operator is `,`, it visits runs alone, and finds starts by an index.
+#: An NFA takes any subscriptions until it has so many states, since the kernel visits each of them on every event. Where
+#: every operator is `,`, it visits runs alone, and finds starts by an index.
 MOST_STATES, MOST_STRICT_STATES = 64, 512
+
+#: It takes those that begin like one of its own until it has so many: elsewhere their common states would be visited
+#: twice. A change of an NFA flattens all its states, which takes 8 µs each.
+MOST_ALIKE = 1_024
 
 
 @record
@@ -89,6 +93,11 @@ class SharedNfa:
     @property
     def full(self) -> bool:
         return len(self.states) >= (MOST_STRICT_STATES if self.strict else MOST_STATES)
+
+    @property
+    def full_for_like(self) -> bool:
+        """Whether it takes no subscriptions any more, not even those that begin like one of its own."""
+        return len(self.states) >= MOST_ALIKE
 
     @cached_property
     def compiled(self) -> CompiledNfa:

@@ -68,7 +68,7 @@ def _points(workload: Conjunctions, count: int, run: SingleEventRun) -> Iterator
             speed,
             rate.matches,
             limit=limit.events / limit.seconds,
-            figure=workload.name,
+            figure=workload.name.lower(),
             curve=rate.system,
             x=count,
             y=round(speed),

@@ -12,10 +12,10 @@ from foretell.events.types import Type
 from foretell.filter.column import Column
 from foretell.filter.predicates import EventColumns, Predicates
 from foretell.filter.string_dictionary import StringDictionary
-from foretell.filter.template_index import TemplateIndex
 from foretell.machine.exec.active_set import ActiveSet, OpenArrivals
 from foretell.machine.exec.arrival_lists import ListHeads
 from foretell.machine.exec.batch_columns import event_column
+from foretell.machine.exec.row_selection import RowSelection
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.kernels.arrival_walk import ArrivalEvents
 from foretell.machine.kernels.structs import Values
@@ -42,7 +42,7 @@ class ArrivalColumns:
     plan: ArrivalPlan
     strings: StringDictionary
     parameters: Mapping[str, Column]
-    selection: TemplateIndex | None
+    selection: RowSelection | None
 
     def __post_init__(self) -> None:
         # The kinds of keys by which steps find their lists; the first is the lane alone.
@@ -70,7 +70,7 @@ class ArrivalColumns:
         flags: dict[EventExpression, Flags] = {}
         template_rows = None
         if self.selection is not None:
-            template_rows = self.selection.rows(events, self.strings)
+            template_rows = self.selection.starts(events)
             flags[RowSelected()] = template_rows != 0
         holds = np.empty((len(self.predicates), len(segment)), np.bool_)
         self.predicates.write(holds, events, self.strings, flags, self._single_step)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,6 @@ from foretell.arrays import Ints
 from foretell.events.types import Type
 from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
-from foretell.filter.template_index import TemplateIndex
 from foretell.machine.exec.active_set import OpenArrivals
 from foretell.machine.exec.arrival_batch import ArrivalBatch, ArrivalColumns
 from foretell.machine.exec.arrival_lists import ListHeads
@@ -22,6 +21,7 @@ from foretell.machine.exec.batch_columns import bytecode, new_stack
 from foretell.machine.exec.kernel_variants import extent_of_arrivals, kernel_for
 from foretell.machine.exec.limits import Limit, RunLedger
 from foretell.machine.exec.raw_matches import NO_NODES, WORK_ON_MATCHES, RawMatches
+from foretell.machine.exec.row_selection import MOST_ROWS, RowSelection
 from foretell.machine.exec.stopped_lanes import StoppedLanes
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.state_bounds import StateBounds
@@ -56,7 +56,7 @@ class ArrivalExecutor:
     plan: ArrivalPlan
     strings: StringDictionary
     parameters: Mapping[str, Column] = field(default_factory=dict)
-    selection: TemplateIndex | None = None
+    selection: RowSelection | None = None
     capacity: int = 1024
     most: int = 65_536
     ledger: RunLedger = field(default_factory=RunLedger)
@@ -100,11 +100,6 @@ class ArrivalExecutor:
     def referenced(self) -> Ints:
         """The positions of all arrivals."""
         return self.ring.positions
-
-    def move_rows(self, selection: TemplateIndex | None, move: Callable[[Ints], Ints]) -> None:
-        """Go on with other rows of the template: `move` says where those of an interval are now."""
-        self.columns.selection = selection
-        self.ring.move_rows(move)
 
     # ── a batch ──
 
@@ -289,5 +284,5 @@ class ArrivalExecutor:
         refused = indices(state.get("refused", np.zeros((0, 2), np.int64)), FAR, "the stopped lanes", (None, 2))
         require_range(refused[:, 0], bounds.lanes, "the stopped lanes")
         self.stopped = StoppedLanes.of(np.pad(refused, ((0, 0), (1, 0))))
-        rows = 0 if self.columns.selection is None else len(self.columns.selection.sorted_rows)
+        rows = 0 if self.columns.selection is None else MOST_ROWS
         self.ring.restore(state, self.lists, RecordedArrivals(bounds, rows, self.plan.stored_texts))

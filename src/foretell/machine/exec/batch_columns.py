@@ -16,9 +16,9 @@ from foretell.filter.parameters import with_parameters
 from foretell.filter.predicates import EventColumns, Predicates
 from foretell.filter.profile_matches import ProfileMatches
 from foretell.filter.string_dictionary import Heap, StringDictionary
-from foretell.filter.template_index import TemplateIndex
 from foretell.jit import read_only
 from foretell.machine.exec.active_set import ActiveSet, OpenLanes
+from foretell.machine.exec.row_selection import RowSelection
 from foretell.machine.exec.start_index import StartIndex
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.lane_index import LaneIndex
@@ -59,7 +59,7 @@ class BatchColumns:
 
     strings: StringDictionary
     parameters: Mapping[str, Column] = field(default_factory=dict)
-    selection: TemplateIndex | None = None
+    selection: RowSelection | None = None
     rows: TrieRows | None = None
     occurrences: OccurrenceCounters = field(default_factory=OccurrenceCounters)
     value_lists: dict[Type, LaneIndex] = field(default_factory=dict)
@@ -97,7 +97,7 @@ class BatchColumns:
         arrays = self._kept.value if count <= self._kept.value.predicates.shape[1] else self._new_arrays(count)
         flags = self._occurrence_flags(self._nfa.counted, events, segment.lane) if self._nfa.counted else {}
         if self.selection is not None:
-            arrays.rows[:count] = self.selection.rows(events, self.strings)
+            arrays.rows[:count] = self.selection.starts(events)
             flags[RowSelected()] = arrays.rows[:count] != 0
         if self.rows is not None:
             found = [self._profiles(self.rows, site, events) for site in range(len(self._site_conditions))]

@@ -15,7 +15,6 @@ from foretell.arrays import Ints
 from foretell.events.types import Type
 from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
-from foretell.filter.template_index import TemplateIndex
 from foretell.machine.exec.active_set import OpenRuns
 from foretell.machine.exec.batch_columns import BatchColumns, KernelBatch
 from foretell.machine.exec.kernel_variants import Extent, extent_of, kernel_for
@@ -24,6 +23,7 @@ from foretell.machine.exec.match_output import MatchOutput, new_output
 from foretell.machine.exec.observation import LazyFurthestRuns, Observation
 from foretell.machine.exec.raw_matches import NO_NODES, WORK_ON_MATCHES, RawMatches
 from foretell.machine.exec.reverse_scan import ReverseScan
+from foretell.machine.exec.row_selection import MOST_ROWS, RowSelection
 from foretell.machine.exec.run_pool import RecordedRuns, RunPool
 from foretell.machine.exec.stopped_lanes import StoppedLanes
 from foretell.machine.input.event_buffer import EventSegment
@@ -67,7 +67,7 @@ class NfaExecutor:
     nfa: CompiledNfa
     strings: StringDictionary
     parameters: Mapping[str, Column] = field(default_factory=dict)
-    selection: TemplateIndex | None = None
+    selection: RowSelection | None = None
     rows: TrieRows | None = None
     ledger: RunLedger = field(default_factory=RunLedger)
     probe: Probe | None = None
@@ -144,9 +144,8 @@ class NfaExecutor:
         if not nfa.alive.all():
             self.sweep()
 
-    def move_rows(self, selection: TemplateIndex | None, move: Callable[[Ints], Ints]) -> None:
+    def move_rows(self, move: Callable[[Ints], Ints]) -> None:
         """Go on with other rows of the template: `move` says where those of an interval are now."""
-        self.columns.selection = selection
         used, cells = self.pool.in_use, self.pool.cells
         cells[used, layout.RUN_ROWS] = move(cells[used, layout.RUN_ROWS])
         if self.rows is not None and len(without := used[cells[used, layout.RUN_ROWS] == 0]):
@@ -396,7 +395,7 @@ class NfaExecutor:
             own = [plans[member] for member in members if member in plans]
             if own:
                 most[:, state] = min(len(plan.steps) for plan in own), min(len(plan.deferred) for plan in own)
-        rows = 0 if self.columns.selection is None else len(self.columns.selection.sorted_rows)
+        rows = 0 if self.columns.selection is None else MOST_ROWS
         rows = rows if self.rows is None else len(self.rows.sorted_rows)
         return RecordedRuns(bounds, self.columns.lists, rows, most[0], most[1])
 

@@ -151,12 +151,13 @@ class BatchEvents(NamedTuple):
 
 class Lanes(NamedTuple):
     """Of each list and state its first run; of each lane how many runs it has (-1: refused), how many it may have, the
-    time of its present instant."""
+    time of its present instant, and where there are many states, as bits, those that may have runs."""
 
     heads: Array
     lengths: Array
     limits: Array
     instants: Array
+    occupied: Array
 
 
 class Nodes(NamedTuple):
