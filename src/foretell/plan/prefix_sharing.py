@@ -21,8 +21,8 @@ from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.nfa.automaton_size import MOST_EDGES
 from foretell.records import record
 
-#: An NFA takes any subscriptions until it has so many states, since the kernel visits each of them on every event. Where
-#: every operator is `,`, it visits runs alone, and finds starts by an index.
+#: An NFA takes any subscriptions until it has so many states, since the kernel visits each of them on every event.
+#: Where every operator is `,`, it visits runs alone, and finds starts by an index.
 MOST_STATES, MOST_STRICT_STATES = 64, 512
 
 #: It takes those that begin like one of its own until it has so many: elsewhere their common states would be visited
