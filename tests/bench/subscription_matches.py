@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -98,10 +98,11 @@ def _feed_ends(template: FeedTemplate, row: Row, items: list[Row], first: int) -
         yield popular[2]["time"]
     elif template in (FeedTemplate.PARAMETERIZATION, FeedTemplate.ITERATION):
         channel = [item for item in following if item["channel"] == items[first]["channel"]]
-        rises: Callable[[int], bool] = lambda count: all(  # noqa: E731
-            a["popularity"] < b["popularity"] for a, b in pairwise(channel[:count])
-        )
         counts = range(3, 4) if template is FeedTemplate.PARAMETERIZATION else range(2, len(channel) + 1)
         for count in counts:
-            if len(channel) >= count and rises(count):
+            if len(channel) >= count and _rises(channel[:count]):
                 yield channel[count - 1]["time"]
+
+
+def _rises(items: list[Row]) -> bool:
+    return all(before["popularity"] < item["popularity"] for before, item in pairwise(items))

@@ -1,5 +1,5 @@
-"""A feed of items like that of Cayuga's section 4.3: 26,623 items of 415 sites in the order of their publication, and the
-four templates of subscriptions on them.
+"""A feed of items like that of Cayuga's section 4.3: 26,623 items of 415 sites in the order of their publication, and
+the four templates of subscriptions on them.
 
 The feed itself is not published. Here a site has a number of items that falls with its rank as in Zipf's law, one to
 ten channels, and items whose popularity (0 to 99, for the paper's hit counts) has equal probability. Time is the number
@@ -24,8 +24,8 @@ _STREAM = (
 
 
 class FeedTemplate(Enum):
-    """The templates, by their names in the paper: articles of one website, more popular than a threshold or than the one
-    before on the same channel."""
+    """The templates, by their names in the paper: articles of one website, more popular than a threshold or than the
+    one before on the same channel."""
 
     STATELESS = "Stateless"
     CONCATENATION = "Concatenation"
@@ -48,8 +48,8 @@ _SAME_CHANNEL = "website = :website AND channel = a.channel"
 _PATTERNS = {
     FeedTemplate.STATELESS: f"MATCH a DEFINE a AS {_POPULAR}",
     FeedTemplate.CONCATENATION: f"MATCH a ;{{{_POPULAR}}} b ;{{{_POPULAR}}} c DEFINE a AS {_POPULAR} WITHIN 99",
-    FeedTemplate.PARAMETERIZATION: f"MATCH a ;{{{_SAME_CHANNEL}}} b ;{{{_SAME_CHANNEL}}} c DEFINE a AS website = :website, "
-    "b AS popularity > a.popularity, c AS popularity > b.popularity WITHIN 99",
+    FeedTemplate.PARAMETERIZATION: f"MATCH a ;{{{_SAME_CHANNEL}}} b ;{{{_SAME_CHANNEL}}} c "
+    "DEFINE a AS website = :website, b AS popularity > a.popularity, c AS popularity > b.popularity WITHIN 99",
     FeedTemplate.ITERATION: f"MATCH a ;{{{_SAME_CHANNEL}}} b+ DEFINE a AS website = :website, "
     "b AS popularity > prev.popularity WITHIN 99",
 }

@@ -1,8 +1,9 @@
 """The access-set index: profiles in generations of access tables, which grow and shrink while events are matched.
 
-New profiles wait until the next batch. A few of them are compared one by one; more become a generation. A generation is
-merged with the ones before it that are less than four times as large, so that a profile moves a logarithmic number of
-times (Bentley and Saxe 1980). Removed profiles are marked, and dropped when half of a generation is gone.
+New profiles wait until the next batch. A few of them are compared one by one; the first ones, and more, become a
+generation. A generation is merged with the ones before it that are less than four times as large, so that a profile
+moves a logarithmic number of times (Bentley and Saxe 1980). Removed profiles are marked, and dropped when half of a
+generation is gone.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ class AccessSetIndex:
             read = self._reader.read(numbers, columns, strings)
             read = read.where(self._live[read.numbers])
             recent = ProfileConditions.together([self._recent, read])
-            if len(recent) <= MOST_RECENT:
+            if len(recent) <= MOST_RECENT and self._generations:
                 self._recent = recent
             else:
                 self._grow(recent)
