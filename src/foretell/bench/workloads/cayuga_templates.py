@@ -80,7 +80,8 @@ class CayugaBenchmark:
         order = zipf_orders(chance, self.skews[0], ATTRIBUTES, count)
         further = np.where(order[:, 0] == primary, order[:, 1], order[:, 0])
         continuous = zipf_orders(chance, self.skews[0], ATTRIBUTES, count)[:, :2]
-        starts, columns = range_starts(self.selectivity), {}
+        starts = range_starts(self.selectivity)
+        columns: dict[str, Any] = {}
         for k in range(ATTRIBUTES):
             own = zipf(chance, skew, self.values, count)
             columns[f"{step}_d{k}"] = optional_values(
