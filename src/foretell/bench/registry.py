@@ -144,6 +144,12 @@ def _correlate() -> Iterator[BenchResult]:
     return measure()
 
 
+def _capacity(quick: bool = False) -> Iterator[BenchResult]:
+    from foretell.bench.capacity.measure import measure
+
+    return measure(quick)
+
+
 BENCHES: Mapping[str, Callable[..., Iterator[BenchResult]]] = {
     "language": _language,
     "plan": _plan,
@@ -155,13 +161,14 @@ BENCHES: Mapping[str, Callable[..., Iterator[BenchResult]]] = {
     "filter": _filter,
     "correlate": _correlate,
     "calibration": _calibration,
+    "capacity": _capacity,
     "growth": _growth,
     "forecast": _forecast,
 }
 
 #: The options, and the benchmarks that take each.
 _TAKERS = {
-    "quick": ("growth", "forecast", "filter", "recover", "calibration"),
+    "quick": ("growth", "forecast", "filter", "recover", "calibration", "capacity"),
     "output": ("growth", "forecast", "filter", "calibration"),
     "events": ("spark",),
     "cluster": ("spark",),
