@@ -58,7 +58,7 @@ class DetectionCase:
         codes, texts = batch.table["code"].to_numpy(), batch.table["message"].to_pylist()
         first = int(np.count_nonzero(codes < self.codes)) if "window" in self.match else 0
         later = [f": {step} in room" for step in _STEPS[1:] if step in self.match]
-        return first + sum(part in text for text in texts for part in later)
+        return first + sum(part in str(text) for text in texts for part in later)
 
 
 #: Table 7.3, and below it what our language has of Table 7.4.
@@ -115,7 +115,7 @@ def office(first: int, count: int) -> EventBatch:
 
 @dataclass(frozen=True)
 class DetectionRun:
-    """What a statement took for all events: processor time and filter operations; and its matches."""
+    """The processor time and filter operations of a statement for all events, and its matches."""
 
     seconds: float
     operations: int
@@ -142,8 +142,8 @@ def _compared(name: str, case: DetectionCase, batches: list[EventBatch]) -> Benc
     return BenchResult("filter", name, events, on.seconds, events / on.seconds, on.matches, note=note)
 
 
-def _better(one: DetectionRun | None, other: DetectionRun) -> DetectionRun:
-    return other if one is None or other.seconds < one.seconds else one
+def _better(best: DetectionRun | None, last: DetectionRun) -> DetectionRun:
+    return last if best is None or last.seconds < best.seconds else best
 
 
 def run_detection(checked: CheckedProgram, batches: list[EventBatch], *, single_step: bool) -> DetectionRun:

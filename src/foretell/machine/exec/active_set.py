@@ -44,7 +44,7 @@ class OpenRuns:
         if place.state is None:
             active_rows.open_by_count(lane, lanes.lengths, closed, forever, until)
             return
-        within = until.dtype.type(-1 if place.within is None else place.within)
+        within = _window(place, until)
         cells, times = self.pool.cells, self.pool.arrays.times
         active_rows.open_by_list(lane, place.state, within, lanes.heads, cells, times, closed, forever, until)
 
@@ -103,7 +103,7 @@ class ActiveSet:
                 segment.lane,
                 read_only(segment.events.time.values),
                 openers,
-                self._until.dtype.type(-1 if place.within is None else place.within),
+                _window(place, self._until),
                 place.next_only,
                 *_ends_of_time(self._until),
                 self._until,
@@ -118,3 +118,9 @@ def _ends_of_time(until: NDArray[np.generic]) -> tuple[np.generic, np.generic]:
         return np.float64(-np.inf), np.float64(np.inf)
     limits = np.iinfo(np.int64)
     return np.int64(limits.min), np.int64(limits.max)
+
+
+def _window(place: WaitingPlace, until: NDArray[np.generic]) -> np.generic:
+    """The window of a place in the type of times; -1 for none."""
+    within = -1 if place.within is None else place.within
+    return np.float64(within) if until.dtype == np.float64 else np.int64(within)

@@ -1,4 +1,4 @@
-"""What the filter spends on a condition: nanoseconds for one event, measured over whole columns of 100,000 events.
+"""The time that the filter spends on a condition: nanoseconds for one event, measured over columns of 100,000 events.
 
 Comparisons and arithmetic take between 0.1 and 1 ns, which is why whole columns are the rule. A function of texts is
 called once for each distinct text: 120 to 410 ns where nearly all texts are different, as those of messages are, and

@@ -54,7 +54,7 @@ class Detection:
 
 @record
 class _NfaPlaces:
-    """What each state of an NFA asks of an event, and how runs come to it."""
+    """The predicates that each state of an NFA asks of an event, and how runs come to it."""
 
     nfa: CompiledNfa
     levels: dict[int, int] = field(default_factory=dict)  # the fewest edges to each state

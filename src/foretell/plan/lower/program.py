@@ -190,10 +190,10 @@ class CompiledNfa:
 
     @cached_property
     def lagged(self) -> set[Lagged]:
-        """The columns of earlier events of the lane that predicates compare with."""
+        """The columns of earlier events of the lane that predicates and late guards compare with."""
         # What a union names, the predicates name that it unites.
         nodes = (n for p in self.predicates for c in p if not isinstance(c, Disjunction) for n in c.walk())
-        return {n for n in nodes if isinstance(n, Lagged)}
+        return {n for n in (*nodes, *self.columns) if isinstance(n, Lagged)}
 
     @cached_property
     def counted(self) -> tuple[EveryNth, ...]:
