@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from foretell.arrays import Ints
 from foretell.bench.workloads.conjunctions import zipf
 
 ITEMS, SITES, POPULARITIES = 26_623, 415, 100
@@ -60,7 +62,7 @@ def subscriptions(count: int) -> pa.Table:
     chance = np.random.default_rng([5, count])
     columns: dict[str, Any] = {
         "id": np.arange(count),
-        "website": _site_names().take(pa.array(chance.integers(0, SITES, count))),
+        "website": _site_names(chance.integers(0, SITES, count)),
         "popularity": chance.integers(0, POPULARITIES, count),
     }
     return pa.table(columns)
@@ -75,7 +77,7 @@ def items(count: int = ITEMS) -> pa.Table:
     authors = np.array([f"author {number}" for number in range(2_000)])
     columns: dict[str, Any] = {
         "time": np.arange(ITEMS),
-        "website": _site_names().take(pa.array(site)),
+        "website": _site_names(site),
         "channel": pa.array([f"channel {number}" for number in channel]),
         "popularity": chance.integers(0, POPULARITIES, ITEMS),
         "title": pa.array([f"item {number}" for number in range(ITEMS)]),
@@ -84,5 +86,5 @@ def items(count: int = ITEMS) -> pa.Table:
     return pa.table(columns).slice(0, count)
 
 
-def _site_names() -> pa.Array:
-    return pa.array([f"site{number:03d}.example.org" for number in range(SITES)])
+def _site_names(sites: Ints) -> NDArray[np.str_]:
+    return np.array([f"site{number:03d}.example.org" for number in range(SITES)])[sites]
