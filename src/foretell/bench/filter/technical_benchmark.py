@@ -1,5 +1,6 @@
 """Cayuga's technical benchmark (section 4.1): throughput against the number of subscriptions, their Zipf skew, and the
-selectivity of their ranges (its Fig. 6), by the public calls and by processor time.
+selectivity of their ranges (its Fig. 6), and with optimisations switched off (its Fig. 7), by the public calls and by
+processor time.
 
 Each point has a process of its own. An engine that is slow gets fewer events than the paper's 100,000.
 """
@@ -13,12 +14,24 @@ from foretell.bench.filter.engine_runs import EngineRun, measured_run
 from foretell.bench.growth.curves import LONGEST, Point
 from foretell.bench.growth.harness import in_new_process
 from foretell.bench.workloads.cayuga_templates import CayugaBenchmark, CayugaTemplate, text
+from foretell.filter.optimisations import Optimisations, with_optimisations
 
 EVENTS, BATCH = 100_000, 10_000
 NUMBERS = (100_000, 200_000, 400_000, 1_000_000)
 DEFAULT_NUMBER = 200_000  # Table 3
 SKEWS = (0.8, 1.0, 1.2, 1.4)
 SELECTIVITIES = (0.5, 0.6, 0.7, 0.8, 0.9)
+
+#: The modes of Fig. 7. An index of instances, which the paper has besides, is none of ours: an event visits all partial
+#: matches of its lane that the operator does not pass over.
+MODES = {
+    "all": Optimisations(),
+    "no merging": Optimisations(merges=False),
+    "no index of predicates": Optimisations(indexes=False),
+    "none": Optimisations(merges=False, indexes=False),
+}
+MODE_NUMBERS = (10_000, 20_000, 40_000)
+_MODES_FIGURE = "cayuga-optimisations"
 
 
 @dataclass(frozen=True)
@@ -46,6 +59,10 @@ def measure(quick: bool) -> Iterator[Point]:
             yield from _levels(figure)
         for template in CayugaTemplate:
             yield from _curve(figure, template, 1_000 if quick else EVENTS)
+    for mode in MODES:
+        for number in (100, 1_000) if quick else MODE_NUMBERS:
+            run: EngineRun = in_new_process(measured_mode, mode, number, 1_000 if quick else EVENTS)
+            yield run.point(f"{_MODES_FIGURE}: {mode}, {number:,}", figure=_MODES_FIGURE, curve=mode, x=number)
 
 
 def _curve(figure: Figure, template: CayugaTemplate, events: int) -> Iterator[Point]:
@@ -65,6 +82,12 @@ def measured(template: CayugaTemplate, number: int, parameters: CayugaBenchmark,
     """One template with so many subscriptions, in this process."""
     table = parameters.table(template, parameters.subscriptions(number))
     return measured_run(text(template), table, parameters.events, events, BATCH)
+
+
+def measured_mode(mode: str, number: int, events: int) -> EngineRun:
+    """The template Filter with some optimisations, in this process."""
+    with with_optimisations(MODES[mode]):
+        return measured(CayugaTemplate.FILTER, number, CayugaBenchmark(), events)
 
 
 def _levels(figure: Figure) -> Iterator[Point]:
