@@ -96,8 +96,8 @@ class EdgeGuards:
         return [*conditions, *map(_test, edge.tests)]
 
     def _of_operator(self, edge: Edge) -> tuple[tree.Expression, ...]:
-        """The conditions of the operator's θ that make profiles of rows. An event that is bound under it satisfies them,
-        so fewer rows come into question for the step."""
+        """The conditions of the operator's θ that make profiles of rows. An event bound under it satisfies them, so
+        that fewer rows come into question for the step."""
         if not self.context.guards.profiled or edge.source is None or edge.thread < 0:
             return ()
         match threads(self.context.state(edge.source).term)[edge.thread].operator:
