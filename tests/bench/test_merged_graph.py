@@ -11,6 +11,7 @@ from foretell.bench.workloads.planted_patterns import Composites, composites, pl
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.explain import Codes
 from foretell.plan.prefix_sharing import SharedNfa
+from foretell.plan.sharing_report import sharing_report
 
 
 @pytest.mark.parametrize("gaussian", [False, True])
@@ -27,6 +28,17 @@ def test_states_are_those_of_the_planner(gaussian: bool, length: int, pool: int)
     found = merged(planted)
     assert found.unmerged == len(unique) * length
     assert (found.states, found.shared) == (len(machine.states), machine.shared_states)
+
+
+@pytest.mark.parametrize(("gaussian", "pool"), [(False, 50), (True, 20)])
+def test_the_engine_merges_as_many(gaussian: bool, pool: int) -> None:
+    """In its many NFAs, since subscriptions join the one that has their first steps."""
+    subscriptions = composites(150, pool=pool, gaussian=gaussian)
+    graph = merged(subscriptions)
+    statements = [s for s in parse(subscriptions.text()).checked().statements if isinstance(s, CheckedSubscription)]
+    report = sharing_report(statements, Codes())
+    assert (report.states_together, report.serving) == (graph.states, graph.shared)
+    assert report.machines > 1
 
 
 def test_equal_subscriptions_are_one() -> None:

@@ -109,9 +109,58 @@ def test_a_text_that_is_no_program(folder: Path) -> None:
 error: bad.ftl:1:26: expected a step or a group, found ';'
   1 | SUBSCRIBE m FROM s MATCH ;
     |                          ^
-0 findings in 1 statement, TIME
+0 findings in 1 statement, 1 file not checked, TIME
 """
     )
+
+
+def test_a_file_that_cannot_be_read_does_not_keep_others_from_their_check(folder: Path) -> None:
+    (folder / "latin.ftl").write_bytes("SUBSCRIBE m FROM s MATCH a DEFINE a AS k = 'é';".encode("latin-1"))
+    done = foretell(folder, "check", "latin.ftl", "none.ftl", "unused.ftl")
+    assert (done.returncode, done.stdout.count("[unused-stream]")) == (1, 1)
+    assert (
+        without_time(done.stderr)
+        == """error: cannot read 'latin.ftl': it is not UTF-8
+error: there is no file 'none.ftl'
+1 finding in 1 statement, 2 files not checked, TIME
+"""
+    )
+    done = foretell(folder, "check", "none.ftl", "good.ftl", "--json")
+    none, good = map(json.loads, done.stdout.splitlines())
+    assert (done.returncode, none["file"], none["error"]["message"]) == (1, "none.ftl", "there is no file 'none.ftl'")
+    assert good["file"] == "good.ftl"
+    done = foretell(folder, "check", "none.ftl", "--format", "github")
+    assert done.stdout.startswith("::error file=none.ftl")
+
+
+def test_an_error_of_the_other_file_is_its_own(folder: Path) -> None:
+    done = foretell(folder, "check", "good.ftl", "--against", "bad.ftl", "--json")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: bad.ftl:1:26: ")
+
+
+def test_a_file_is_equivalent_to_itself(folder: Path) -> None:
+    done = foretell(folder, "check", "good.ftl", "--against", "good.ftl")
+    assert (done.returncode, done.stdout.count(" is equivalent to ")) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("expression", "wanted"),
+    [
+        (f"{'repeat{' * 1000}a{'}' * 1000}", "this is nested more than 150 levels deep"),
+        ("repeat{push('x'){repeat(1000000){a}}}", ""),
+        ("in(p) do{repeat{push('x'){a}}} in(q) do{repeat{push('y'){a}}}", "part-never-starts"),
+    ],
+)
+def test_awkward_correlators_end(expression: str, wanted: str, folder: Path) -> None:
+    """Deep ones, long ones, and a guard that never holds."""
+    conditions = "a AS x = 1, p AS x > 5, q AS x > 7 AND x < 3"
+    used = ", ".join(c for c in conditions.split(", ") if f"({c[0]})" in expression or f"{{{c[0]}}}" in expression)
+    (folder / "m.ftl").write_text(f"STREAM s (x INT) TIME t;\nCORRELATE m FROM s DO {expression} DEFINE {used};\n")
+    done = foretell(folder, "check", "m.ftl")
+    assert done.returncode == (1 if wanted else 0)
+    assert wanted in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -120,6 +169,10 @@ error: bad.ftl:1:26: expected a step or a group, found ';'
         (["good.ftl", "--format", "xml"], "'xml' is not one of text, json, github, mermaid"),
         (["good.ftl", "unused.ftl", "--against", "good.ftl"], "Invalid value for --against: name one file"),
         (["good.ftl", "unused.ftl", "--input", "logins=x.csv"], "Invalid value for --input: name one file"),
+        (["good.ftl", "--graph", "--against", "good.ftl"], "leave out --against: a graph checks nothing"),
+        (["good.ftl", "--graph", "--costs"], "leave out --costs: a graph checks nothing"),
+        (["good.ftl", "--format", "github", "--graph"], "leave out --format github: a graph checks nothing"),
+        (["good.ftl", "--json", "--format", "github"], "Invalid value for --json: leave out --format github"),
         (["good.ftl", "--seconds", "0"], "Invalid value for --seconds: 0 is no time above 0"),
         ([], "Missing argument"),
     ],

@@ -43,6 +43,10 @@ def test_ptopss() -> None:
     assert codes("ptopss") == {"section 3.2: one event cannot match two operands": ["indistinguishable-steps"]}
 
 
+def test_ayac() -> None:
+    assert codes("lost") == {"error: no model": ["explosive-matches"]}
+
+
 def test_correlators_that_end_are_not_live() -> None:
     found = codes("correlators")
     assert {"not-live", "token-never-comes", "vacuous"} <= {code for own in found.values() for code in own}

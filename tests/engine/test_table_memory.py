@@ -57,7 +57,7 @@ def test_a_file_that_is_short_and_has_a_billion_rows(tmp_path: Path) -> None:
     before = pa.total_allocated_bytes()
     assert tracemalloc.get_traced_memory()[1] < 8 << 20
     tracemalloc.stop()
-    assert pa.default_memory_pool().max_memory() - before < 100 << 20
+    assert (pa.default_memory_pool().max_memory() or 0) - before < 100 << 20
 
 
 def test_text_files(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_rows_that_come_one_after_the_other() -> None:
 
 
 def test_batches_that_come_one_after_the_other() -> None:
-    batch = pa.record_batch({"id": np.arange(10_000), "v": np.arange(10_000)})
+    batch = pa.table({"id": pa.array(np.arange(10_000)), "v": pa.array(np.arange(10_000))}).to_batches()[0]
     taken = 0
 
     def endless() -> Iterator[pa.RecordBatch]:

@@ -46,6 +46,25 @@ def test_gammas_convolve_far_out_in_their_tails(time: float) -> None:
     assert log_convolution(first, second, np.array([time]))[0] == pytest.approx(exact, abs=1e-8)
 
 
+@pytest.mark.parametrize("time", [1e-60, 1e-12, 1e-3, 1.0, 30.0, 1e4, 1e15])
+def test_densities_that_rise_without_bound_convolve(time: float) -> None:
+    """Two gamma delays are one with the sum of their shapes; near 0 their densities are infinite."""
+    first, second = (Density.of(delay("gamma", shape=shape, scale=1.0)) for shape in (0.1, 0.2))
+    exact = -0.7 * math.log(time) - time - math.lgamma(0.3)
+    found = log_convolution(first, second, np.array([time]))[0]
+    assert found == pytest.approx(exact, abs=1e-7, rel=1e-14)
+    table = convolution(first, second, 1e15)
+    # Ends of tables are where the logarithm is that of nothing.
+    assert table.log_density(np.array([time]))[0] == (-math.inf if time > 1e8 else pytest.approx(exact, abs=1e-4))
+
+
+def test_a_short_delay_at_the_end_of_a_long_time() -> None:
+    """No float has the difference of 10^14 and 10^14 less 10^-9."""
+    short, long = Density.of(exponential(1e-9)), Density.of(exponential(1e14))
+    found = log_convolution(long, short, np.array([1e14]))[0]
+    assert found == pytest.approx(-1.0 - math.log(1e14), abs=1e-7)
+
+
 def test_a_narrow_delay_beside_a_wide_one() -> None:
     narrow, wide = stats.lognorm(0.01, scale=10.0), stats.lognorm(3.0, scale=1e-3)
     first = Density.of(delay("lognormal", median=10.0, sigma=0.01))

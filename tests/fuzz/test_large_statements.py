@@ -33,6 +33,14 @@ def test_published_scores_of_many_lost_steps() -> None:
     assert not report.violations, report
 
 
+@pytest.mark.parametrize("number", [23007, 30452, 30619])
+def test_slow_estimates(number: int) -> None:
+    """Delays whose density is infinite at 0 in a window of 10^15; thousands of matches whose lost step has bounds; a
+    table of times that differ by less than a float can tell."""
+    report = run_bounded("large_losing", 1, first=number)
+    assert not report.violations, report
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(12 * 3600)
 def test_many_statements_with_losing() -> None:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 import foretell as ft
-from foretell.machine.exec import batch_columns
+from foretell.machine.exec import batch_columns, run_pool
 from foretell.machine.input.merged_stream import MergedStream
 from foretell.plan.nfa import automaton
 from foretell.plan.nfa.counters import PatternCounters
@@ -100,6 +100,18 @@ def test_every_event_may_come_alone(monkeypatch: pytest.MonkeyPatch) -> None:
         if both is not None:
             alone = both.embedded_in_batches(both.cut_at(list(range(31))))
             assert Counter(comparable_rows(alone)) == Counter(comparable_rows(both.embedded()))
+
+
+def test_events_visit_the_states_that_have_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in an NFA of very many states."""
+    monkeypatch.setattr(run_pool, "MOST_VISITED", 0)
+    for seed in range(1_000, 1_200):
+        chance = random.Random(seed)
+        both = _both(case(Chance(chance.randint)))
+        if both is not None:
+            cuts = sorted(chance.randint(0, 30) for _ in range(chance.randint(1, 12)))
+            parts = both.embedded_in_batches(both.cut_at(cuts))
+            assert Counter(comparable_rows(parts)) == Counter(comparable_rows(both.reference()))
 
 
 def test_arrays_for_kernels_serve_batches_of_any_length(monkeypatch: pytest.MonkeyPatch) -> None:

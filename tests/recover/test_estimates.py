@@ -12,9 +12,11 @@ import pytest
 
 import foretell as ft
 from foretell.arguments.model import as_model, delay_models
+from foretell.events.delays.delay_model import DelayModel
 from foretell.events.estimate_detail import EstimateDetail
 from foretell.events.notification import Notification
 from foretell.language.checked import CheckedSubscription
+from foretell.language.time_bounds import time_bounds
 from foretell.recover.estimate_stage import EstimateStage
 from foretell.recover.gap_scores import GapScores
 from foretell.recover.gap_tables import ModelTables
@@ -238,6 +240,32 @@ def test_tables_are_near_the_integrals() -> None:
         for row in range(0, 1_000, 250):
             at = dict(zip(variant.present, times[row].tolist(), strict=True))
             assert variant.scorer.scored(at, times[row, -1] - times[row, 0])[0] == pytest.approx(likely[row], abs=5e-5)
+
+
+def test_estimates_of_steps_with_bounds_are_shared() -> None:
+    """Matches whose gaps are equal are estimated once, each with the bounds that it sets itself."""
+    delays = delay_models(as_model(ESTIMATE_MODEL), ["theft"])["theft"]
+    text = ESTIMATES.replace("ABOVE 0.1", "ABOVE 0").replace("MATCH x ; !y ; z", "MATCH x ; !y ; z @(t(z) - t(x) < 9)")
+    statement = checked(text)
+    assert time_bounds(statement)
+    chance = np.random.default_rng(3)
+    for lost in all_lost_sets(statement):
+        variant = variant_of(statement, lost, delays)
+        scores = GapScores(variant.scorer, variant.present, ModelTables(statement).of(delays))
+        times = np.sort(chance.integers(0, 12, (60, len(variant.present))), axis=1).astype(np.float64)
+        likely = scores.probabilities(times)
+        for row, own in enumerate(times):
+            at = dict(zip(variant.present, own.tolist(), strict=True))
+            assert variant.scorer.scored(at, own[-1] - own[0])[0] == pytest.approx(likely[row], abs=1e-6)
+
+
+def test_engines_with_the_same_delays_share_tables() -> None:
+    statement = checked(ESTIMATES)
+    first, second = (delay_models(as_model(ESTIMATE_MODEL), ["theft"])["theft"] for _ in range(2))
+    tables = ModelTables(statement).of(first)
+    assert ModelTables(statement).of(second) is tables
+    other = DelayModel(after=first.before, before=first.before)
+    assert ModelTables(statement).of(other) is not tables
 
 
 def test_statements_come_and_go() -> None:

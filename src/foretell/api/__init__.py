@@ -1,1 +1,1 @@
-"""The public calls: run, train, backtest, recalibrate."""
+"""The public calls: run, train, backtest, recalibrate, check, capacity."""

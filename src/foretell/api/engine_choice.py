@@ -11,6 +11,7 @@ from foretell.arguments.input_settings import InputSettings
 from foretell.arguments.validation import describe
 from foretell.errors import InputError, suggestion
 from foretell.events.ingest.input_files import is_pipe, needs_spark
+from foretell.extras import has_extra, require_extra
 from foretell.language.subscriptions import Subscriptions
 
 ENGINES = ("embedded", "reference", "spark")
@@ -49,14 +50,17 @@ def choose_engine(
     program: Subscriptions, sources: Mapping[str, object], settings: InputSettings, engine: str | None = None
 ) -> EngineChoice:
     """The engine of a run. Events in memory are processed in this process, Spark DataFrames on Spark, files by their
-    size; statements that are not compiled yet by the reference evaluator."""
+    size, where Spark is installed; statements that are not compiled yet by the reference evaluator."""
     if engine is not None:
+        if engine == "spark":
+            require_extra("spark", "the engine 'spark'")
         return EngineChoice(engine)
     if any(map(is_spark_frame, sources.values())):
         return EngineChoice("spark")
     paths = {name: source for name, source in sources.items() if isinstance(source, str | os.PathLike)}
     for name, path in paths.items():
         if needs_spark(path, settings.options(name)):
+            require_extra("spark", f"only Spark reads '{os.fspath(path)}', which")
             return EngineChoice("spark", f"only Spark reads {os.fspath(path)}")
     files = {name: path for name, path in paths.items() if not is_pipe(path)}
     return _by_size(files, settings) if files else EngineChoice("embedded")
@@ -67,6 +71,8 @@ def _by_size(paths: Mapping[str, str | os.PathLike[str]], settings: InputSetting
     total = sum(count.events for count in counts)
     number = f"{'' if all(count.exact for count in counts) else 'about '}{_rounded(total)}"
     events = "event" if total == 1 else "events"
+    if total >= SPARK_FROM and not has_extra("spark"):
+        return EngineChoice("embedded", f"{number} {events}; for Spark, pip install 'foretell[spark]'")
     return EngineChoice(
         "spark" if total >= SPARK_FROM else "embedded", f"{number} {events}; Spark from {_rounded(SPARK_FROM)} on"
     )

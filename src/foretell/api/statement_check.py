@@ -21,6 +21,7 @@ from foretell.check.report import CheckReport
 from foretell.errors import InputError
 from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.types import Type
+from foretell.extras import require_extra
 from foretell.language.checked import CheckedProgram
 from foretell.language.subscriptions import Subscriptions
 
@@ -61,6 +62,7 @@ def check(
       line  code           statement  message
       1:54  contradiction  m          no event can be 'a', so 'm' never matches: x …
     """
+    require_extra("check", "a check of statements")
     program = as_subscriptions(subscriptions)
     other = None if against is None else as_subscriptions(against)
     _check_options(costs, seconds, statement_seconds)

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from foretell.bench.growth.curves import Point
+from foretell.bench.result import BenchResult
 from foretell.charts.page import Chart, save
+
+Result = TypeVar("Result", bound=BenchResult)
 
 
 @dataclass(frozen=True)
@@ -19,13 +23,14 @@ class FigurePage:
     introduction: str
     charts: Callable[[Sequence[Point]], list[Chart]]
 
-    def drawn(self, points: Iterator[Point], folder: Path) -> Iterator[Point]:
-        """Passes the points on, then writes the page and its charts to `folder`."""
+    def drawn(self, results: Iterator[Result], folder: Path) -> Iterator[Result]:
+        """Passes the results on, then writes the page, with charts of the points among them, to `folder`."""
         folder.mkdir(parents=True, exist_ok=True)  # fails before hours of measuring, not after
-        measured = []
-        for point in points:
-            measured.append(point)
-            yield point
+        measured: list[Point] = []
+        for result in results:
+            if isinstance(result, Point):
+                measured.append(result)
+            yield result
         save(folder, self.name, self.title, self.introduction, self.charts(measured))
 
 

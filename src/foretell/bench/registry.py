@@ -105,6 +105,16 @@ def _forecast(quick: bool = False, output: Path | None = None) -> Iterator[Bench
     return PAGE.drawn(measure.measure(quick), output)
 
 
+def _filter(quick: bool = False, output: Path | None = None) -> Iterator[BenchResult]:
+    from foretell.bench.filter import measure
+
+    if output is None:
+        return measure.measure(quick)
+    from foretell.bench.filter.figures import PAGE
+
+    return PAGE.drawn(measure.measure(quick), output)
+
+
 def _recover(quick: bool = False) -> Iterator[BenchResult]:
     from foretell.bench.recover.throughput import throughput
 
@@ -134,6 +144,12 @@ def _correlate() -> Iterator[BenchResult]:
     return measure()
 
 
+def _capacity(quick: bool = False) -> Iterator[BenchResult]:
+    from foretell.bench.capacity.measure import measure
+
+    return measure(quick)
+
+
 BENCHES: Mapping[str, Callable[..., Iterator[BenchResult]]] = {
     "language": _language,
     "plan": _plan,
@@ -142,16 +158,18 @@ BENCHES: Mapping[str, Callable[..., Iterator[BenchResult]]] = {
     "command": _command,
     "spark": _spark,
     "recover": _recover,
+    "filter": _filter,
     "correlate": _correlate,
     "calibration": _calibration,
+    "capacity": _capacity,
     "growth": _growth,
     "forecast": _forecast,
 }
 
 #: The options, and the benchmarks that take each.
 _TAKERS = {
-    "quick": ("growth", "forecast", "recover", "calibration"),
-    "output": ("growth", "forecast", "calibration"),
+    "quick": ("growth", "forecast", "filter", "recover", "calibration", "capacity"),
+    "output": ("growth", "forecast", "filter", "calibration"),
     "events": ("spark",),
     "cluster": ("spark",),
 }

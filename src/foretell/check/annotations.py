@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from foretell.check.codes import is_note
 from foretell.check.finding import Finding
 from foretell.check.report import CheckReport
-from foretell.errors import LanguageError, Place
+from foretell.errors import ForetellError, Place
 
 
 def annotation_lines(report: CheckReport) -> Iterator[str]:
@@ -19,7 +19,7 @@ def annotation_lines(report: CheckReport) -> Iterator[str]:
             yield _annotation("warning", report.file, Place(0, 0, 0), "not-equivalent", comparison.as_text())
 
 
-def error_annotation(error: LanguageError, file: str) -> str:
+def error_annotation(error: ForetellError, file: str) -> str:
     """The annotation of a text that is no program."""
     message = f"{error.message}\nhint: {error.hint}" if error.hint else error.message
     return _annotation("error", file, error.place, error.code, message)

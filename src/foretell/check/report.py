@@ -94,7 +94,8 @@ class CheckReport(Viewed):
 def undecided_text(undecided: Sequence[Finding], unasked: Sequence[str]) -> str:
     """How many questions have no answer, and of which statements."""
     names = list(dict.fromkeys([*(f"'{finding.statement}'" for finding in undecided), *(f"'{n}'" for n in unasked)]))
-    return f"cannot tell everything about {counted(len(names), 'statement')}: {listed(names)}"
+    over = "; the time was over before all questions were asked" if unasked else ""
+    return f"cannot tell everything about {counted(len(names), 'statement')}: {listed(names)}{over}"
 
 
 def _where(finding: Finding) -> str:

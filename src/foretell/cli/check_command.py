@@ -72,6 +72,8 @@ def check_statements(
     findings."""
     from foretell.cli.check_output import CheckRequest, check_files
 
+    if as_json and output_form not in ("text", "json"):
+        raise typer.BadParameter(f"leave out --format {output_form}", param_hint="--json")
     request = CheckRequest(
         files=tuple(files),
         against=against,

@@ -21,7 +21,7 @@ from foretell.cli.input_options import InputArguments
 from foretell.cli.output import is_terminal, say, say_error, terminal_width
 from foretell.cli.progress_display import progress
 from foretell.display import counted, duration_text, wrapped
-from foretell.errors import LanguageError
+from foretell.errors import ForetellError, InputError, LanguageError
 from foretell.language.subscriptions import Subscriptions
 from foretell.notify.files import standard_output, writing_to
 from foretell.records import record
@@ -45,49 +45,71 @@ class CheckRequest:
 
 
 def check_files(request: CheckRequest, given: InputArguments) -> None:
-    """Checks all files; leaves with exit status 1 where there are findings."""
+    """Checks all files; leaves with exit status 1 where there are findings, or a file that is no program."""
     _check_options(request, given)
-    since, reports = monotonic(), list[CheckReport]()
-    failed = False
+    since, reports, failed = monotonic(), list[CheckReport](), 0
+    other = None if request.against is None else load(request.against)
     for file in request.files:
+        program = _program(file, request.form)
+        if program is None:
+            failed += 1
+            continue
         try:
-            program = load(file)
             if request.graph:
                 _write(_graph(program, request.form))
                 continue
-            report = _report(request, program, given)
+            report = _report(request, program, other, given)
         except LanguageError as error:
-            failed = True
-            if request.form in ("github", "json"):
-                _write(_error(error, file, request.form))
-            else:
-                say_error(error)
+            _refuse(error, file, request.form)
+            failed += 1
             continue
         reports.append(report)
-        failed |= not report.passes
         _write(_shown(report, request.form))
     if not request.graph and not request.quiet:
-        _summarize(reports, monotonic() - since)
-    if failed:
+        _summarize(reports, failed, monotonic() - since)
+    if failed or not all(report.passes for report in reports):
         raise typer.Exit(1)
+
+
+def _program(file: Path, form: str) -> Subscriptions | None:
+    """The statements of a file; None where it has none that can be read, which is said."""
+    try:
+        return load(file)
+    except (LanguageError, InputError) as error:
+        _refuse(error, file, form)
+    return None
+
+
+def _refuse(error: ForetellError, file: Path, form: str) -> None:
+    if form in ("github", "json"):
+        _write(_error(error, file, form))
+    else:
+        say_error(error)
 
 
 def _check_options(request: CheckRequest, given: InputArguments) -> None:
     if len(request.files) > 1 and (request.against is not None or given.inputs):
         option = "--input" if given.inputs else "--against"
         raise typer.BadParameter("name one file of statements with it", param_hint=option)
+    if request.graph:
+        checking = {"--against": request.against, "--costs": request.costs, "--format github": request.form == "github"}
+        for option, is_given in checking.items():
+            if is_given:
+                raise typer.BadParameter(f"leave out {option}: a graph checks nothing", param_hint="--graph")
     for option, seconds in {"--seconds": request.seconds, "--statement-seconds": request.statement_seconds}.items():
         if not 0 < seconds < float("inf"):
             raise typer.BadParameter(f"{seconds:g} is no time above 0", param_hint=option)
 
 
-def _report(request: CheckRequest, program: Subscriptions, given: InputArguments) -> CheckReport:
+def _report(
+    request: CheckRequest, program: Subscriptions, other: Subscriptions | None, given: InputArguments
+) -> CheckReport:
     given = given.with_names(program.sources)
     sources: dict[str, str] | None = given.sources() or None
     with progress("checking the statements"):
         return check(
             program,
-            against=None if request.against is None else load(request.against),
+            against=other,
             inputs=sources,
             time=given.time_columns(),
             read=given.read_options(),
@@ -120,7 +142,7 @@ def _shown(report: CheckReport, form: str) -> str:
     return wrapped(report_text(report, max(width - _EXCERPT_MARGIN, 20)), width)
 
 
-def _error(error: LanguageError, file: Path, form: str) -> str:
+def _error(error: ForetellError, file: Path, form: str) -> str:
     if form == "github":
         return error_annotation(error, str(file))
     place: dict[str, Any] = {"line": error.place.line or None, "column": error.place.column or None}
@@ -138,8 +160,10 @@ def _write(text: str) -> None:
         output.write(f"{text}\n".encode() if text else b"")
 
 
-def _summarize(reports: list[CheckReport], seconds: float) -> None:
+def _summarize(reports: list[CheckReport], failed: int, seconds: float) -> None:
     """How much was found, on standard error."""
+    if not reports:
+        return
     for line in _summary(reports):
         say(line)
     found = sum(len(report.findings) for report in reports)
@@ -148,7 +172,8 @@ def _summarize(reports: list[CheckReport], seconds: float) -> None:
     allowed = f", {silenced:,} allowed" if silenced else ""
     compared = [comparison.is_equivalent for report in reports for comparison in report.comparisons]
     equivalent = f", {sum(compared):,} of {len(compared):,} equivalent" if compared else ""
-    summary = f"{counted(found, 'finding')} in {counted(statements, 'statement')}{allowed}{equivalent}"
+    unread = f", {counted(failed, 'file')} not checked" if failed else ""
+    summary = f"{counted(found, 'finding')} in {counted(statements, 'statement')}{allowed}{equivalent}{unread}"
     say(f"{summary}, {duration_text(seconds)}")
 
 

@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from foretell.cli import check_command, model_commands
+from foretell.cli import capacity_command, check_command, format_command, model_commands
 from foretell.cli.application import ENGINES, OUTPUT, Quiet, Strict, app, one_of
 from foretell.cli.help_format import GroupedCommand
 from foretell.cli.input_options import InputArguments, pairs, takes_inputs
 
 #: The application has the commands of all modules once this one is imported.
-__all__ = ["app", "check_command", "model_commands"]
+__all__ = ["app", "capacity_command", "check_command", "format_command", "model_commands"]
 
 _STREAM = "Streaming"
 
@@ -252,6 +252,17 @@ def explain_command(
     explain.show(file, "json" if as_json else form, tables_given, limits_of(limit), model, events_given)
 
 
+@app.command("lsp", cls=GroupedCommand)
+def lsp_command() -> None:
+    """Run the language server, which editors start: errors, completion and help while statements are typed."""
+    from foretell.extras import require_extra
+
+    require_extra("lsp", "foretell lsp")
+    from foretell.lsp.server import serve
+
+    serve()
+
+
 @app.command(
     "bench",
     cls=GroupedCommand,
@@ -268,11 +279,13 @@ def bench_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="growth, forecast, recover, calibration: a short run, to check that it works."),
+        typer.Option("--quick", help="growth, forecast, filter, recover, calibration, capacity: a short run."),
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="growth, forecast, calibration: write NAME.html and figures to this folder."),
+        typer.Option(
+            metavar="DIR", help="growth, forecast, filter, calibration: write a page and figures to this folder."
+        ),
     ] = None,
     events: Annotated[
         int | None,

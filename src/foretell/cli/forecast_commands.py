@@ -18,6 +18,7 @@ from foretell.cli.input_options import InputArguments
 from foretell.cli.output import say
 from foretell.cli.progress_display import progress
 from foretell.events.atomic_files import atomic_write
+from foretell.extras import require_extra
 from foretell.language import tree
 from foretell.learn.settings import Learning
 from foretell.notify.files import standard_output
@@ -118,6 +119,8 @@ def backtest(
     from foretell.api.forecasting import backtest as backtest_
     from foretell.api.forecasting import recalibrate
 
+    if page is not None:
+        require_extra("charts", "a page with charts")
     statements = load(file)
     given = given.with_names(statements.sources)
     inputs = given.sources()

@@ -65,7 +65,7 @@ class GroupedCommand(TyperCommand):
 
 
 #: The commands in the order in which people need them; they are defined in several modules.
-_ORDER = ("run", "init", "check", "train", "backtest", "loss", "demo", "explain", "bench")
+_ORDER = ("run", "init", "check", "format", "train", "backtest", "loss", "demo", "explain", "lsp", "bench")
 
 
 class CommandList(TyperGroup):

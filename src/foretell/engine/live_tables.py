@@ -29,6 +29,9 @@ from foretell.storage.recorded_values import require
 #: So many additions are kept apart before they are joined.
 _MOST_PARTS = 1024
 
+#: A store of ids alone has no columns of texts.
+_NO_TEXTS = StringDictionary()
+
 #: In a larger table no id is looked for that an unknown one might have meant.
 _MOST_SUGGESTED = 10_000
 
@@ -75,7 +78,7 @@ class LiveTable:
     @property
     def _ids(self) -> RowStore:
         if self._store is None:
-            self._store = RowStore.of(self._whole(), {}, StringDictionary(), 0)
+            self._store = RowStore.of(self._whole(), {}, _NO_TEXTS, 0)
         return self._store
 
     def rows_of(self, ids: ArrowArray) -> Ints:
@@ -123,7 +126,7 @@ class LiveTable:
     def add(self, rows: TemplateTable) -> None:
         if not len(rows):
             return
-        self._ids.add(rows, StringDictionary(), 0)
+        self._ids.add(rows, _NO_TEXTS, 0)
         self._parts.append(rows.columns)
         self._template = None
         self._bytes += rows.nbytes

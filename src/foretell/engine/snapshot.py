@@ -31,7 +31,8 @@ from foretell.storage.recorded_values import UnfitValueError
 
 #: The version of the snapshot layout. An engine reads this version and all earlier ones. Since 3 a negation before a
 #: part that can be empty stays where that part is left out (decision 0002, item 8), so such patterns have other states.
-LAYOUT = 3
+#: Since 4 the rows of FOR EACH tables are columns in Arrow.
+LAYOUT = 4
 
 
 def take_snapshot(deployment: Deployment) -> bytes:

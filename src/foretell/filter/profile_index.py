@@ -137,6 +137,11 @@ class PlainProfileIndex:
     def remove(self, profiles: Ints) -> None:
         self._live[profiles] = False
 
+    @property
+    def live(self) -> Flags:
+        """Of each number whether its profile is there."""
+        return self._live
+
     def __len__(self) -> int:
         return int(self._live.sum())
 
@@ -175,6 +180,11 @@ def stacked(columns: Sequence[Column]) -> Column:
 def rows_in(columns: Mapping[str, Column]) -> int:
     """The number of rows."""
     return len(next(iter(columns.values())).values)
+
+
+def constants_alone(comparisons: Sequence[ProfileComparison]) -> tuple[ProfileComparison, ...]:
+    """The comparisons that are the same for all profiles: about the event alone."""
+    return tuple(c for c in comparisons if c.parameter is None and c.waived_by is None)
 
 
 def constant_truth(

@@ -14,9 +14,10 @@ import numpy as np
 from foretell.arrays import Flags, Ints, Words
 from foretell.filter.column import Column, concatenate_columns, may_be_null, no_nulls
 from foretell.filter.evaluate.expression import prepared
+from foretell.filter.optimisations import chosen_optimisations
 from foretell.filter.planned_index import planned_index
 from foretell.filter.predicates import EventColumns
-from foretell.filter.profile_index import MOST_MATCHES, ProfileComparison, ProfileIndex
+from foretell.filter.profile_index import MOST_MATCHES, PlainProfileIndex, ProfileComparison, ProfileIndex
 from foretell.filter.profile_matches import ProfileMatches
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.language import tree
@@ -38,6 +39,7 @@ class RowProfiles:
     ) -> None:
         """The profiles of so many rows; with `order` they are numbered in the order of the numbers that rows have."""
         self.conditions = conditions
+        self._optimisations = chosen_optimisations()
         self._comparisons = tuple(map(_comparison, conditions.comparisons))
         self._others = tuple(map(prepared, conditions.others))
         self._values: dict[str, Column] = {}  # of the profiles, by number
@@ -67,7 +69,12 @@ class RowProfiles:
         asked = {name: columns[name] for name in self.conditions.parameters}
         possible = np.flatnonzero(self._satisfiable(asked, count))
         own = [column.take(possible) for column in asked.values()]
-        first, which = distinct_rows(own, len(possible)) if order is None else _recorded_rows(own, order[possible])
+        if order is not None:
+            first, which = _recorded_rows(own, order[possible])
+        elif self._optimisations.merges:
+            first, which = distinct_rows(own, len(possible))
+        else:
+            first = which = np.arange(len(possible))
         number = len(self._rows) + np.arange(len(first))
         rows = possible[first]
         self._rows = np.concatenate([self._rows, np.bincount(which, minlength=len(first))])
@@ -76,7 +83,8 @@ class RowProfiles:
         if self._comparisons:
             compared = {**added, **{_waiver(c): _waived(c, added) for c in self.conditions.comparisons if c.guards}}
             if self._index is None:
-                self._index = planned_index(self._comparisons, compared)
+                make = planned_index if self._optimisations.indexes else PlainProfileIndex
+                self._index = make(self._comparisons, compared)
             else:
                 self._index.add(compared)
         profiles = np.full(count, UNSATISFIABLE, np.int64)

@@ -52,6 +52,15 @@ class TemplateIndex:
         self.keys: Ints = stacked[self.starts[:-1]]
         self._group_of = _table_of(self.keys[:, 0]) if len(self.equalities) == 1 else None
 
+    def __len__(self) -> int:
+        return len(self.sorted_rows)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the index."""
+        table = 0 if self._group_of is None else self._group_of.nbytes
+        return self.sorted_rows.nbytes + self.limits.nbytes + self.starts.nbytes + self.keys.nbytes + table
+
     def rows(self, events: EventColumns, strings: StringDictionary) -> Ints:
         """The interval of rows that each event satisfies."""
         if not len(self.sorted_rows):
@@ -76,10 +85,7 @@ class TemplateIndex:
         if len(words) == 1:
             at = np.minimum(np.searchsorted(self.keys[:, 0], words[0]), len(self.keys) - 1)
             return np.where(null | (self.keys[at, 0] != words[0]), -1, at)
-        groups = {tuple(key): group for group, key in enumerate(self.keys.tolist())}
-        distinct, inverse = np.unique(np.stack(words, axis=1), axis=0, return_inverse=True)
-        group = np.array([groups.get(tuple(key), -1) for key in distinct.tolist()], np.int64)
-        return np.where(null, -1, group[inverse.reshape(-1)])
+        return np.where(null, -1, _bisect(np.stack(words, axis=1), read_only(self.keys)))
 
 
 def _table_of(keys: Ints) -> Ints | None:
@@ -97,6 +103,27 @@ def _look_up(words: Ints, table: Ints) -> Ints:
     found = np.empty(words.size, np.int64)
     for i in range(words.size):
         found[i] = table[words[i]] if 0 <= words[i] < table.size else -1
+    return found
+
+
+@compiled
+def _bisect(words: Ints, keys: Ints) -> Ints:
+    """The place of each row of words among keys in lexicographic order; -1 where it is none of them."""
+    found = np.full(len(words), -1, np.int64)
+    for i in range(len(words)):
+        low, high = 0, len(keys)
+        while low < high:
+            middle = (low + high) // 2
+            k = 0
+            while k < keys.shape[1] and keys[middle, k] == words[i, k]:
+                k += 1
+            if k == keys.shape[1]:
+                found[i] = middle
+                break
+            if keys[middle, k] < words[i, k]:
+                low = middle + 1
+            else:
+                high = middle
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 
@@ -56,11 +56,7 @@ class EstimateScorer:
     def scored(self, times: Mapping[str, float], span: float) -> tuple[float, Score]:
         """The probability, and the score that it is. `times` are those of the steps present, and `span` is how long the
         match takes, in `unit`s."""
-        return self.scored_gaps(*self.gaps(times, span))
-
-    def scored_gaps(self, edges: tuple[Gap, Gap], between: Sequence[Gap]) -> tuple[float, Score]:
-        """The same for the gaps of a match."""
-        (before, after), score = edges, self.losing.score
+        ((before, after), between), score = self.gaps(times, span), self.losing.score
         scored = [edge_probability(before, after, score, np.array([before.length]))]
         scored += [gap_probability(gap, score, np.array([gap.length])) for gap in between]
         independent = any(s.independent.any() for s in scored)
@@ -69,12 +65,6 @@ class EstimateScorer:
     def detail(self, times: Mapping[str, int | float], span: int | float) -> DetailColumns:
         """The details of one estimate. `times` and `span` are those of the statement's streams."""
         edges, between = self.gaps({step: at / self.unit for step, at in times.items()}, span / self.unit)
-        return self.detailed_gaps(edges, between, times)
-
-    def detailed_gaps(
-        self, edges: tuple[Gap, Gap], between: Sequence[Gap], times: Mapping[str, int | float]
-    ) -> DetailColumns:
-        """The same for the gaps of a match."""
         (before, after), score, estimates = edges, self.losing.score, list[tuple[GapOutline, GapEstimate]]()
         for gap in between:
             if (known := outline(gap)) is not None:

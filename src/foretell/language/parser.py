@@ -42,7 +42,7 @@ def parse(text: str, file: str = "") -> tree.Program:
     >>> parse("SUBSCRIBE s FROM logins MATCH a , b").statements[0].name
     's'
     """
-    code = _without_comments(text.removeprefix("\ufeff"))
+    code = without_comments(text.removeprefix("\ufeff"))
     try:
         with collection_paused():
             program = cast(tree.Program, _parser().parse(code))
@@ -58,7 +58,7 @@ def parse(text: str, file: str = "") -> tree.Program:
         raise error.within(text, file) from None
 
 
-def _without_comments(text: str) -> str:
+def without_comments(text: str) -> str:
     """The text with blanks for its comments, so that places stay what they are.
 
     The grammar knows comments too, but where it looks ahead over them to tell the two meanings of `;` apart, a long
@@ -79,14 +79,24 @@ def _check_depth(program: tree.Program) -> None:
 
 @cache
 def _parser() -> Lark:
+    return _loaded(_TreeBuilder())
+
+
+@cache
+def token_parser() -> Lark:
+    """The grammar without its rules' trees: it reads the tokens of texts, also of those that a rule refuses."""
+    return _loaded(None)
+
+
+def _loaded(rules: _TreeBuilder | None) -> Lark:
     """The grammar's tables, which take a while to make, are kept as they are in Lark's standalone parsers."""
     grammar = files("foretell.language").joinpath("grammar.lark").read_text(encoding="utf-8")
     stamp = digest([lark.__version__, sys.version, grammar])
     tables = load_cached("grammar", stamp)
     if tables is not None:
         lark_class: Any = Lark  # whose types do not know this
-        return cast(Lark, lark_class._load_from_dict(**marshal.loads(tables), transformer=_TreeBuilder()))
-    made = Lark(grammar, parser="lalr", start="program", transformer=_TreeBuilder(), maybe_placeholders=True)
+        return cast(Lark, lark_class._load_from_dict(**marshal.loads(tables), transformer=rules))
+    made = Lark(grammar, parser="lalr", start="program", transformer=rules, maybe_placeholders=True)
     data, memo = made.memo_serialize([TerminalDef, Rule])
     del data["options"]["transformer"]
     store_cached("grammar", stamp, marshal.dumps({"data": data, "memo": memo}), valid_prefix=stamp)

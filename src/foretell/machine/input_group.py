@@ -184,7 +184,7 @@ class InputGroup:
         self, inputs: list[OrderedInput], now: int | float, order: EventOrder, *, ends: bool = False
     ) -> list[ResultBatch]:
         """The results of a batch, and of time until `now`; `ends` where no more events come."""
-        self._adopt_plans()
+        self.adopt_plans()
         segment = self.stream.append(inputs)
         results: list[ResultBatch] = []
         for group in self.nfa_groups:
@@ -248,7 +248,7 @@ class InputGroup:
             if observed is not None:
                 yield observed
 
-    def _adopt_plans(self) -> None:
+    def adopt_plans(self) -> None:
         """Gives executors the plans that changed since the last batch, and the stream the lag columns they need."""
         changed = False
         for group in self.nfa_groups:
@@ -358,8 +358,7 @@ class InputGroup:
         elif statement.stage_has_rows:
             self.stages[name].add_rows(table)
         else:
-            group, rows = self._serving(name)
-            group.move_rows(rows.add(table, self.strings, self.stream.positions))
+            self._rows(name).add(table, self.strings, self.stream.positions)
 
     def remove_rows(self, name: str, ids: ArrowArray) -> None:
         self.stages.remove_rows(name, ids)
@@ -370,15 +369,14 @@ class InputGroup:
                 if self._sharing.remove(executor, row_id):
                     self._stop(executor)
         elif not statement.stage_has_rows:
-            group, rows = self._serving(name)
-            group.move_rows(rows.remove(ids))
+            self._rows(name).remove(ids)
 
-    def _serving(self, name: str) -> tuple[NfaGroup, ServedRows]:
-        """The executor that serves all rows of a template."""
+    def _rows(self, name: str) -> ServedRows:
+        """The rows of a template that one executor serves."""
         group = self._executors[name][None]
         assert isinstance(group, NfaGroup)
         assert group.rows is not None
-        return group, group.rows
+        return group.rows
 
     # ── snapshots ──
 

@@ -14,7 +14,6 @@ from foretell.arrays import Ints
 from foretell.events.types import Scalar
 from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
-from foretell.filter.template_index import TemplateIndex
 from foretell.machine.exec.arrival_executor import ArrivalExecutor
 from foretell.machine.exec.limits import RunLedger
 from foretell.machine.exec.nfa_executor import NfaExecutor
@@ -34,9 +33,9 @@ from foretell.machine.observe.forecast_emitter import ForecastEmitter, ObservedS
 from foretell.machine.observe.observer import Observer, Probe, observer_state, restore_observer
 from foretell.machine.profiled_rows import ProfiledRows
 from foretell.machine.result_stage import ResultStages
+from foretell.machine.selected_rows import SelectedRows
 from foretell.machine.served_rows import ServedRows
 from foretell.machine.subscription_runtime import SubscriptionRuntime
-from foretell.machine.template_rows import Move, TemplateRows
 from foretell.machine.trie_rows import TrieRows
 from foretell.plan.expressions import IndexKey, Lagged
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
@@ -109,8 +108,8 @@ class NfaGroup:
         return self.rows if isinstance(self.rows, TrieRows) else None
 
     @property
-    def _selection(self) -> TemplateIndex | None:
-        return self.rows.selection if isinstance(self.rows, TemplateRows) else None
+    def _selection(self) -> SelectedRows | None:
+        return self.rows if isinstance(self.rows, SelectedRows) else None
 
     def adopt_plan(self) -> None:
         """Gives the executor the NFA as it is planned now. The runtime waits for the next batch before it does so:
@@ -135,12 +134,14 @@ class NfaGroup:
                 probe = None
         self.executor = executor(ledger=self.stream.ledger, probe=probe)
 
-    def move_rows(self, move: Move | None) -> None:
-        """Continues with the rows of the template as they are now; None where no partial match refers to any."""
-        if move is None or self.executor is None:
-            return
-        if not isinstance(self.executor, ProfileExecutor):
-            self.executor.move_rows(self._selection, move)
+    def refresh_rows(self) -> None:
+        """Continues with the rows of the template as they are now."""
+        if isinstance(self.rows, SelectedRows):
+            self.rows.refresh()
+        elif isinstance(self.rows, TrieRows):
+            move = self.rows.refresh()
+            if move is not None and isinstance(self.executor, NfaExecutor):
+                self.executor.move_rows(move)
 
     @property
     def lagged(self) -> set[Lagged]:
@@ -150,6 +151,7 @@ class NfaGroup:
     def process(self, segment: EventSegment, now: int | float, order: EventOrder, *, ends: bool) -> list[ResultBatch]:
         """The results of a batch, of those subscriptions that have any; `ends` where no more events come."""
         assert self.executor is not None
+        self.refresh_rows()
         for member in self.members.values():
             if member.longest is not None:
                 self._nfa_executor.undecided = member.longest.undecided_lanes(len(self.stream.lanes))
@@ -166,9 +168,10 @@ class NfaGroup:
         owner = self.executor.nfa.owners[matches.state]
         by_owner = np.argsort(owner, kind="stable")
         matches, owner = matches.only(by_owner), owner[by_owner]
+        numbers = np.array(list(self.members), np.int64)
+        spans = np.searchsorted(owner, numbers).tolist(), np.searchsorted(owner, numbers + 1).tolist()
         results = []
-        for number, member in self.members.items():
-            first, last = np.searchsorted(owner, [number, number + 1])
+        for member, first, last in zip(self.members.values(), *spans, strict=True):
             if first < last or member.waiting:
                 results.append(member.process(matches.only(slice(first, last)), now, order))
         return results
@@ -277,6 +280,7 @@ class NfaGroup:
     def state(self) -> dict[str, Any]:
         if self.executor is not None:
             self.adopt_plan()
+        self.refresh_rows()
         return {
             "kind": self.plan.kind.value,
             "joined": self.plan.record(),

@@ -156,7 +156,6 @@ class MatchRuntime:
             self._group(self.plan.input_of(pattern)).add_rows(pattern, table)
 
     def remove_rows(self, name: str, ids: ArrowArray) -> None:
-        """Removes the rows with these ids."""
         for pattern in self._patterns(name):
             self._group(self.plan.input_of(pattern)).remove_rows(pattern, ids)
 

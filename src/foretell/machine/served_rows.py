@@ -8,12 +8,12 @@ from foretell.arrays import Ints
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.machine.profiled_rows import ProfiledRows
-from foretell.machine.template_rows import TemplateRows
+from foretell.machine.selected_rows import SelectedRows
 from foretell.machine.trie_rows import TrieRows, recorded_profiles
 from foretell.plan.match_plan import NfaGroupPlan
 from foretell.storage.recorded_values import indices
 
-ServedRows: TypeAlias = TemplateRows | ProfiledRows | TrieRows
+ServedRows: TypeAlias = SelectedRows | ProfiledRows | TrieRows
 
 
 def served_rows(
@@ -28,7 +28,7 @@ def served_rows(
     if plan.profiled is not None:
         return ProfiledRows.of(plan.profiled, table, strings, since)
     if plan.selection is not None:
-        return TemplateRows.of(plan.selection, table, strings, since)
+        return SelectedRows.of(plan.selection, table, strings, since)
     levels = None if plan.nfa is None else plan.nfa.compiled.rows
     if levels is None:
         return None

@@ -26,6 +26,8 @@ from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.match_values import evaluate_matches
 from foretell.machine.matches.post_filter import post_filter
 from foretell.machine.matches.results import ResultBatch, joined_results
+from foretell.machine.profiled_rows import ProfiledRows
+from foretell.machine.selected_rows import SelectedRows
 from foretell.machine.served_rows import ServedRows
 from foretell.machine.trie_rows import TrieRows
 from foretell.plan.lower.program import SubscriptionPlan
@@ -82,18 +84,22 @@ class SubscriptionRuntime:
         are the partial matches that these wait for; None where no more events come."""
         if self.since:
             matches = matches.only(matches.first >= self.since)
-        if self.rows is not None and self.plan.post_match.parameters:
+        if isinstance(self.rows, ProfiledRows | TrieRows) and self.plan.post_match.parameters:
             return self._row_results(matches, self.rows, order)
         found = self._match_batch(matches)
         if self.plan.wants_longest and len(found):
             found = found.filter(longest_by_start(found))
         results = self._results(post_filter(found), order)
         if self.rows is not None:
+            if isinstance(self.rows, SelectedRows):
+                assert results.matches is not None
+                intervals, rows = self.rows.of_matches(results.matches.first, self.stream.buffer)
+                return replace(results, intervals=intervals, rows=rows)
             part = isinstance(self.rows, TrieRows)
             return replace(results, intervals=_row_intervals(results), rows=self.rows.indexed, rows_part=part)
         return self._selected(results, now, order, live) if self.selection.selects else results
 
-    def _row_results(self, matches: RawMatches, rows: ServedRows, order: EventOrder) -> ResultBatch:
+    def _row_results(self, matches: RawMatches, rows: ProfiledRows | TrieRows, order: EventOrder) -> ResultBatch:
         """The results of matches that HAVING or RETURN make others for each row."""
         indexed = rows.indexed
         own = indexed.of(matches.rows, matches.first)
@@ -280,7 +286,7 @@ class SubscriptionRuntime:
 def _row_intervals(results: ResultBatch) -> Ints:
     """The rows of a template that each match is of, as intervals."""
     assert results.matches is not None
-    return results.matches.intervals
+    return results.matches.raw.rows
 
 
 def _compacted(parts: list[ResultBatch], buffer: EventBuffer) -> list[ResultBatch]:

@@ -1,10 +1,8 @@
-"""The rows of a template that one executor serves, while rows are added and removed.
+"""Rows of a template that an index sorts, so that runs carry intervals of them, and rows that run one by one.
 
-A run carries the rows that its first event selected, as an interval of the rows in index order (filter.template_index).
-When rows are added or removed the index is built again, and every interval is moved to the span from the first to the
-last of its rows that are left. Rows that were added since may lie in that span, so each row has the position of the
-first event that counts for it, and matches that began earlier are not reported to it. (The alternative, an index for
-each generation of rows, would keep all rows once more for each change, as long as a run is left that began before it.)
+When rows are added or removed the index is built again before the next batch, and every interval is moved to the span
+from the first to the last of its rows that are left. Rows that were added since may lie in that span, so each row has
+the position of the first event that counts for it, and matches that began earlier are not reported to it.
 """
 
 from __future__ import annotations
@@ -12,7 +10,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import numpy as np
 
@@ -22,10 +19,9 @@ from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Scalar, Type
 from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
-from foretell.filter.template_index import SHIFT, TemplateIndex
+from foretell.filter.template_index import SHIFT
 from foretell.machine.matches.indexed_rows import IndexedRows
 from foretell.machine.row_store import RowStore
-from foretell.plan.template_selection import Comparison, TemplateSelection
 
 #: Maps intervals of the rows in the order of the old index to the order of the new one.
 Move = Callable[[Ints], Ints]
@@ -51,6 +47,7 @@ class SortedRows(ABC):
 
     store: RowStore
     _indexed: IndexedRows | None = field(default=None, init=False)
+    _is_current: bool = field(default=True, init=False)
 
     @property
     @abstractmethod
@@ -88,14 +85,21 @@ class SortedRows(ABC):
         rows = self.sorted_rows[places]
         return {name: column.take(rows) for name, column in self.store.columns.items()}
 
-    def add(self, table: TemplateTable, strings: StringDictionary, since: int) -> Move:
+    def add(self, table: TemplateTable, strings: StringDictionary, since: int) -> None:
         """Adds rows that count from an event on."""
         self._add(self.store.add(table, strings, since))
-        return self._reindex(np.arange(len(self.store)))
+        self._is_current = False
 
-    def remove(self, ids: ArrowArray) -> Move:
+    def remove(self, ids: ArrowArray) -> None:
         """Removes rows."""
         self._remove(self.store.remove(ids))
+        self._is_current = False
+
+    def refresh(self) -> Move | None:
+        """Builds the index again if rows have come or gone since; before the next batch, so that many changes cost it
+        once. None where nothing moves."""
+        if self._is_current:
+            return None
         numbers = np.arange(len(self.store))
         if self.store.crowded:
             self._keep(self.store.numbers)
@@ -104,41 +108,12 @@ class SortedRows(ABC):
         return self._reindex(numbers)
 
     def _reindex(self, numbers: Ints) -> Move:
-        """Builds the index again. `numbers` has the present number of each row, -1 of one that has none."""
-        before, self._indexed = numbers[self.sorted_rows], None
+        """Builds the index. `numbers` has the present number of each row, -1 of one that has none."""
+        before, self._indexed, self._is_current = numbers[self.sorted_rows], None, True
         self._index()
         place = np.full(len(self.store) + 1, -1, np.int64)  # a row without a number is -1, the last place
         place[self.sorted_rows] = np.arange(len(self.sorted_rows))
         return _move(place[before])
-
-
-@dataclass
-class TemplateRows(SortedRows):
-    """Rows that the first event of a match selects, and the index of them, `selection`."""
-
-    comparisons: tuple[Comparison, ...] = ()
-    floats: tuple[bool, ...] = ()
-    served: ClassVar[str | None] = None  # as snapshots say that these serve all rows
-    selection: TemplateIndex = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._index()
-
-    @classmethod
-    def of(
-        cls, selection: TemplateSelection, table: TemplateTable, strings: StringDictionary, since: int
-    ) -> TemplateRows:
-        """The rows of a table that one executor serves."""
-        types = {c.parameter: table.types[c.parameter] for c in selection.comparisons}
-        store = RowStore.of(table, types, strings, since)
-        return cls(store, comparisons=selection.comparisons, floats=selection.floats)
-
-    def _index(self) -> None:
-        self.selection = TemplateIndex(self.comparisons, self.store.columns, self.floats, self.store.numbers)
-
-    @property
-    def sorted_rows(self) -> Ints:
-        return self.selection.sorted_rows
 
 
 def _move(places: Ints) -> Move:

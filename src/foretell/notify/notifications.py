@@ -128,8 +128,10 @@ class Notifications(Sequence[Notification], Viewed):
 
     def to_pandas(self, *, flat: bool = False) -> pd.DataFrame:
         """The same as `to_arrow` as a pandas frame; a struct is a dict."""
-        import pandas as pd
-
+        try:
+            import pandas as pd
+        except ImportError:
+            raise InputError("no-pandas", "pandas is not installed", hint="pip install pandas") from None
         # An INT or BOOL column may have NULLs, for which NumPy has no value.
         nullable: Any = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
         frame: pd.DataFrame = self.to_arrow(flat=flat).to_pandas(types_mapper=nullable.get, integer_object_nulls=True)

@@ -24,6 +24,7 @@ from foretell.plan.match_plan import (
 )
 from foretell.plan.nfa.automaton_size import MOST_EDGES
 from foretell.plan.observation import NOTHING_OBSERVED, ObservationPolicy
+from foretell.plan.openings import Opening, openings
 from foretell.plan.single_nfa import single_nfa
 from foretell.plan.strategy import (
     Executor,
@@ -133,23 +134,24 @@ class _GroupBuilder:
         self.input = self.before.input
         self.open = dict(self.before.open)
         self.next_group = self.before.next_group
+        self.alike: dict[tuple[GroupKind, Opening], int] = {}
 
     def plan(self) -> InputGroupPlan:
         statements, groups = self.before.statements.updated(self.statements), self.before.groups.updated(self.groups)
-        return InputGroupPlan(self.input, statements, groups, self.open, self.next_group)
+        alike = self.before.alike.updated(self.alike)
+        return InputGroupPlan(self.input, statements, groups, self.open, alike, self.next_group)
 
     def _group(self, number: int) -> NfaGroupPlan | AbsencePlan:
         return self.groups[number] if number in self.groups else self.before.groups[number]
 
     def add(self, subscription: CheckedSubscription, parameters: Mapping[str, Type], strategy: Strategy) -> None:
         kind = strategy.group_kind
-        known = self.open.get(kind)
         if strategy.executor.value is Executor.ABSENCE:
             mode = None if strategy.observation is None else strategy.observation.value
             group: int | None = self._new(AbsencePlan(subscription, mode))
-        elif known is not None and self._joinable(known):
-            group = known
-            self.groups[group] = self._joined(known, subscription)
+        elif (joinable := self._joinable(kind, subscription)) is not None:
+            group = joinable
+            self.groups[group] = self._joined(group, subscription)
         elif subscription.tree.table is not None and not parameters and not subscription.stage_has_rows:
             group = None
         else:
@@ -159,8 +161,7 @@ class _GroupBuilder:
             plan = self.groups[group]
             if isinstance(plan, NfaGroupPlan):
                 number = plan.moves[-1]
-                if plan.is_open:
-                    self.open[kind] = group
+                self._admit(group, plan, subscription)
         self.statements[subscription.name] = self._statement(subscription, strategy, parameters, group, number)
 
     def _statement(
@@ -181,9 +182,29 @@ class _GroupBuilder:
         self.groups[number] = group
         return number
 
-    def _joinable(self, number: int) -> bool:
-        group = self._group(number)
-        return isinstance(group, NfaGroupPlan) and group.is_open
+    def _joinable(self, kind: GroupKind, subscription: CheckedSubscription) -> int | None:
+        """The group that a subscription joins: one with a subscription that begins alike for as many steps as can be,
+        else the latest of its kind."""
+        if not kind.shares:
+            return None
+        for opening in reversed(openings(subscription)):
+            number = self.alike.get((kind, opening), self.before.alike.get((kind, opening)))
+            group = None if number is None else self._live_group(number)
+            if isinstance(group, NfaGroupPlan) and group.is_open_to_like:
+                return number
+        number = self.open.get(kind)
+        group = None if number is None else self._group(number)
+        return number if isinstance(group, NfaGroupPlan) and group.is_open else None
+
+    def _live_group(self, number: int) -> NfaGroupPlan | AbsencePlan | None:
+        return self.groups[number] if number in self.groups else self.before.groups.get(number)
+
+    def _admit(self, number: int, group: NfaGroupPlan, subscription: CheckedSubscription) -> None:
+        """Let others find the group that a subscription has joined."""
+        if group.is_open:
+            self.open[group.kind] = number
+        if group.kind.shares:
+            self.alike |= {(group.kind, opening): number for opening in openings(subscription)}
 
     def _joined(self, number: int, subscription: CheckedSubscription) -> NfaGroupPlan:
         group = self._group(number)
@@ -260,9 +281,8 @@ class _GroupBuilder:
                 self.groups[number] = self._joined(number, joined[move])
         group = self.groups[number]
         assert isinstance(group, NfaGroupPlan)
-        if group.is_open:
-            self.open[group.kind] = number
         for member in group.members:
+            self._admit(number, group, joined[member])
             yield self._statement(joined[member], strategies[member], parameters, number, member)
 
 

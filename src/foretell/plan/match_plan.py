@@ -24,6 +24,7 @@ from foretell.language.printer import statement_text
 from foretell.plan.lower.arrivals import ArrivalPlan
 from foretell.plan.lower.program import SubscriptionPlan
 from foretell.plan.lower.single_step import SingleStepPlan
+from foretell.plan.openings import Opening
 from foretell.plan.persistent_map import PersistentMap
 from foretell.plan.prefix_sharing import SharedNfa
 from foretell.plan.result_schema import ResultSchema, result_schema
@@ -101,6 +102,11 @@ class NfaGroupPlan:
     def is_open(self) -> bool:
         """Whether another subscription may join."""
         return self.kind.shares and self.nfa is not None and not self.nfa.full
+
+    @property
+    def is_open_to_like(self) -> bool:
+        """Whether another subscription may join that begins like one of its own."""
+        return self.kind.shares and self.nfa is not None and not self.nfa.full_for_like
 
     def record(self) -> list[list[str | None]]:
         """The name of each subscription that joined, for a snapshot; with its text where it has left since."""
@@ -214,12 +220,16 @@ class StatementPlan:
 
 @record
 class InputGroupPlan:
-    """Statements that read one input. Groups are numbered in the order in which they were made."""
+    """Statements that read one input. Groups are numbered in the order in which they were made.
+
+    `open` has the group that statements of a kind join, `alike` that of those that begin like a statement of it.
+    """
 
     input: InputPlan
     statements: PersistentMap[str, StatementPlan] = field(default_factory=PersistentMap)
     groups: PersistentMap[int, NfaGroupPlan | AbsencePlan] = field(default_factory=PersistentMap)
     open: Mapping[GroupKind, int] = field(default_factory=dict)
+    alike: PersistentMap[tuple[GroupKind, Opening], int] = field(default_factory=PersistentMap)
     next_group: int = 0
 
     def without(self, name: str) -> InputGroupPlan:
@@ -230,7 +240,11 @@ class InputGroupPlan:
             number = statement.group
             groups = groups.without(number) if reduced is None else groups.updated({number: reduced})
         still_open = {kind: number for kind, number in self.open.items() if number in groups}
-        return replace(self, statements=self.statements.without(name), groups=groups, open=still_open)
+        alike = self.alike
+        if len(groups) < len(self.groups):
+            nothing: PersistentMap[tuple[GroupKind, Opening], int] = PersistentMap()
+            alike = nothing.updated({key: number for key, number in alike.items() if number in groups})
+        return replace(self, statements=self.statements.without(name), groups=groups, open=still_open, alike=alike)
 
     @cached_property
     def reads_estimates(self) -> bool:

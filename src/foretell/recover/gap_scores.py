@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.arrays import Flags, Floats
-from foretell.events.delays.pattern_gaps import Gap
-from foretell.events.detail_columns import DetailColumns, joined
+from foretell.events.detail_columns import DetailColumns
 from foretell.language.estimate_scorer import ROUNDING, EstimateScorer
 from foretell.plan.strategy import CERTAINLY_LESS
+from foretell.recover.bounded_gaps import BoundedGaps
 from foretell.recover.gap_tables import GapTables
 
 #: A probability of a table that is as near to the threshold is computed anew.
@@ -31,7 +30,9 @@ class GapScores:
         self._longest = math.inf if within is None else within / scorer.unit  # the tables of one length serve all
         before, after, *between = (replace(gap, length=self._longest) for gap in (before, after, *between))
         # The bounds of lost steps are other ones in each match.
-        self._depends_on_length = not scorer.bounds
+        self._bounded = (
+            BoundedGaps(scorer, present, tables, (before, after), between, self._longest) if scorer.bounds else None
+        )
         self._edges = tables.edges(before, after)
         self._between = [tables.between(gap) for gap in between]
         self._details = [*map(tables.details_between, between), tables.details_at_edges(before, after)]
@@ -41,8 +42,8 @@ class GapScores:
         """Of each match, a row with the times of its events in the unit of the delays."""
         if self.certain:
             return np.ones(len(times))
-        if not self._depends_on_length:
-            return np.array([self._exact(row) for row in times])
+        if self._bounded is not None:
+            return self._bounded.probabilities(times)
         likely = self._product(times, exactly=False)
         above = self._scorer.losing.above
         if above > ROUNDING and (near := np.abs(likely - above) < _NEAR).any():
@@ -61,22 +62,18 @@ class GapScores:
     def details(self, ends: NDArray[Any]) -> DetailColumns:
         """The details of estimates; `ends` are the ends of their events in the streams' time."""
         scorer, columns = self._scorer, dict(zip(self._present, ends.T, strict=True))
-        if not self._depends_on_length:
-            every = np.arange(len(ends))
-            return joined([(every == row, self._detail(ends[row].tolist())) for row in every.tolist()])
+        if self._bounded is not None:
+            estimates = self._bounded.estimates(ends / scorer.unit)
+            return DetailColumns.of(scorer.losing.score, scorer.subscription.positive, estimates, columns, scorer.unit)
         gaps = zip(self._details, (*self._between, self._edges), self._lengths(ends / scorer.unit), strict=True)
         estimates = [(gap.outline, gap.estimates(score, length)) for gap, score, length in gaps if gap is not None]
         return DetailColumns.of(scorer.losing.score, scorer.subscription.positive, estimates, columns, scorer.unit)
-
-    def _detail(self, ends: Sequence[int | float]) -> DetailColumns:
-        edges, between = self._bounded_gaps([end / self._scorer.unit for end in ends])
-        return self._scorer.detailed_gaps(edges, between, dict(zip(self._present, ends, strict=True)))
 
     @property
     def best(self) -> float:
         """No match is more probable, but for rounding; 1 where that is not known."""
         within = self._scorer.subscription.within
-        if within is None or not self._depends_on_length or not all(s.is_smooth for s in (self._edges, *self._between)):
+        if within is None or self._bounded is not None or not all(s.is_smooth for s in (self._edges, *self._between)):
             return 1.0
         longest = within / self._scorer.unit
         return math.prod(score.best(longest) for score in (self._edges, *self._between))
@@ -87,7 +84,7 @@ class GapScores:
         that is not known. AYAC removes what cannot reach the threshold likewise (sections 4 and 5.1)."""
         window = self._scorer.subscription.within
         above = self._scorer.losing.above
-        if above <= 0 or window is None or not self._depends_on_length:
+        if above <= 0 or window is None or self._bounded is not None:
             return math.inf
         if not all(score.is_smooth for score in self._between):
             return math.inf
@@ -104,13 +101,3 @@ class GapScores:
     def _rooms(self, times: Floats) -> Floats:
         within = self._scorer.subscription.within
         return (math.inf if within is None else within / self._scorer.unit) - (times[:, -1] - times[:, 0])
-
-    def _exact(self, times: Floats) -> float:
-        return self._scorer.scored_gaps(*self._bounded_gaps(times.tolist()))[0]
-
-    def _bounded_gaps(self, times: Sequence[float]) -> tuple[tuple[Gap, Gap], list[Gap]]:
-        """The gaps of one match, whose lost steps have bounds of its own. When steps happened unseen does not depend on
-        these."""
-        edges, between = self._scorer.gaps(dict(zip(self._present, times, strict=True)), times[-1] - times[0])
-        before, after, *others = (self._tables.bounded(gap, self._longest) for gap in (*edges, *between))
-        return (before, after), others

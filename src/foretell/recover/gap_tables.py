@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
+from weakref import WeakSet
 
 import numpy as np
 
@@ -43,6 +44,22 @@ _MOST_MODELS = 8
 
 Made = TypeVar("Made")
 
+#: The tables that are in use, of models that have delays alone.
+_IN_USE: WeakSet[GapTables] = WeakSet()
+
+
+def _tables_of(score: Score, model: DelayModel) -> GapTables:
+    """The tables of a model, shared by all engines that have the same delays: those of a restored engine, or of one
+    that is explained, are there already."""
+    if model.gaps:
+        return GapTables(score, model)
+    for tables in list(_IN_USE):
+        if tables.has(score, model):
+            return tables
+    tables = GapTables(score, model)
+    _IN_USE.add(tables)
+    return tables
+
 
 class ModelTables:
     """The tables of a statement by the model of its delays."""
@@ -50,25 +67,28 @@ class ModelTables:
     def __init__(self, subscription: CheckedSubscription) -> None:
         assert subscription.tree.losing is not None
         self._score = subscription.tree.losing.score
-        self._latest: dict[int, GapTables] = {}
+        self._latest: dict[int, tuple[DelayModel, GapTables]] = {}  # while a model is here, no other one has its id
 
     def of(self, model: DelayModel) -> GapTables:
-        tables = self._latest.get(id(model))
-        if tables is None:
+        if id(model) not in self._latest:
             while len(self._latest) >= _MOST_MODELS:
                 del self._latest[next(iter(self._latest))]
-            tables = self._latest[id(model)] = GapTables(self._score, model)
-        return tables
+            self._latest[id(model)] = model, _tables_of(self._score, model)
+        return self._latest[id(model)][1]
 
 
 class GapTables:
-    """The tables of all gaps under one `model`."""
+    """The tables of all gaps under one model."""
 
     def __init__(self, score: Score, model: DelayModel) -> None:
-        self._score, self.model = score, model  # while it is here, no other model has its id
+        self._score, self._delays = score, (model.after, model.before)
         self._made: dict[Hashable, object] = {}
         self._gaps: dict[Gap, Gap] = {}
         self._prefixes: dict[tuple[tuple[str, bool, float], tuple[PatternPlace, ...]], Gap] = {}
+
+    def has(self, score: Score, model: DelayModel) -> bool:
+        """Whether these are the tables of such a model, which has delays alone."""
+        return self._score is score and self._delays == (model.after, model.before)
 
     def between(self, gap: Gap) -> LengthTable:
         """The probability of a gap between two events present."""

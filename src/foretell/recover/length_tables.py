@@ -45,7 +45,6 @@ class LengthTable:
         self._known: dict[float, float | list[float]] = {}
         self._best: dict[float, float] = {}
         self._table: PchipInterpolator | None = None
-        self._reach = (math.inf, -math.inf)
 
     def __call__(self, lengths: Floats, *, exactly: bool = False) -> Floats:
         if self._table is not None and not exactly:
@@ -104,22 +103,25 @@ class LengthTable:
         """One by one, each only once."""
         wanted = lengths.tolist()
         if len(self._known) > 64 * _FEW:
-            self._known.clear()
-        new = [length for length in wanted if length not in self._known]
+            self._known = {}
+        known = self._known  # another thread may begin a new one
+        new = [length for length in wanted if length not in known]
         if new:
-            self._known.update(zip(new, self._exact(np.array(new)).tolist(), strict=True))
-        return np.array([self._known[length] for length in wanted]).reshape(len(wanted), *self._shape)
+            known.update(zip(new, self._exact(np.array(new)).tolist(), strict=True))
+        return np.array([known[length] for length in wanted]).reshape(len(wanted), *self._shape)
 
     def _prepared(self, low: float, high: float) -> PchipInterpolator:
         """A table that has these lengths."""
-        if self._table is None or low < self._reach[0] or high > self._reach[1]:
+        table = self._table
+        first, last = (math.inf, -math.inf) if table is None else table.x[[0, -1]].tolist()
+        if table is None or low < first or high > last:
             # Beyond the table there may be more: a table anew costs as much as a million lengths.
-            self._reach = min(low - _MARGIN, self._reach[0]), min(max(high + 1.0, self._reach[1]), math.log(self._most))
+            reach = min(low - _MARGIN, first), min(max(high + 1.0, last), math.log(self._most))
             marks = np.log(self._marks)
-            marks = marks[(marks > self._reach[0]) & (marks < self._reach[1])]
-            at = np.unique(np.concatenate([np.linspace(*self._reach, 33), marks]))
-            self._table = refined_table(self._exactly, at, self._tolerance)
-        return self._table
+            marks = marks[(marks > reach[0]) & (marks < reach[1])]
+            at = np.unique(np.concatenate([np.linspace(*reach, 33), marks]))
+            table = self._table = refined_table(self._exactly, at, self._tolerance)
+        return table
 
     def _exactly(self, logs: Floats) -> Floats:
         return self._exact(np.exp(logs))

@@ -18,6 +18,7 @@ from foretell.language.checked import CheckedSubscription
 from foretell.language.reduced_patterns import places
 from foretell.plan.losing_size import LosingLimits
 from foretell.plan.strategy import runs_without
+from foretell.records import record
 from foretell.recover.candidate_table import CandidateTable
 from foretell.recover.candidates import VariantMatches
 from foretell.recover.estimate_stage import EstimateStage
@@ -72,9 +73,11 @@ def loss_automaton(
 ) -> LossAutomaton:
     """Raises InputError for a model that lacks a delay."""
     stage = None if model is None else EstimateStage(subscription, model, most=most)
-    within, tables = subscription.within, None if stage is None or model is None else stage.tables.of(model)
+    within, known = subscription.within, None
+    if stage is not None and model is not None:
+        known = _KnownDelays(model, stage.tables.of(model))
     return LossAutomaton(
-        tuple(_edges(subscription, tables)),
+        tuple(_edges(subscription, known)),
         None if stage is None else tuple(_patterns(stage)),
         None if within is None else 2 * within,
         subscription.time is Type.TIMESTAMP,
@@ -84,7 +87,13 @@ def loss_automaton(
 # ── edges ──
 
 
-def _edges(subscription: CheckedSubscription, tables: GapTables | None) -> Iterator[LossEdge]:
+@record
+class _KnownDelays:
+    model: DelayModel
+    tables: GapTables
+
+
+def _edges(subscription: CheckedSubscription, known: _KnownDelays | None) -> Iterator[LossEdge]:
     order = [place for place in places(subscription) if not place.operator]
     at: list[int | None] = [None, *(n for n, place in enumerate(order) if not place.negated), None]
     for first, start in enumerate(at[:-1]):
@@ -94,12 +103,12 @@ def _edges(subscription: CheckedSubscription, tables: GapTables | None) -> Itera
             between = order[0 if start is None else start + 1 : end]
             lost = [place for place in between if not place.negated]
             if all(place.loss > 0 for place in lost) and (end is not None or not lost or subscription.within):
-                yield _edge(subscription, tables, order, start, end)
+                yield _edge(subscription, known, order, start, end)
 
 
 def _edge(
     subscription: CheckedSubscription,
-    tables: GapTables | None,
+    known: _KnownDelays | None,
     order: Sequence[PatternPlace],
     start: int | None,
     end: int | None,
@@ -108,12 +117,12 @@ def _edge(
     losing = subscription.tree.losing
     assert losing is not None
     best = None
-    if tables is not None and subscription.within is not None:
+    if known is not None and subscription.within is not None:
         longest = subscription.within / (1_000_000 if subscription.time is Type.TIMESTAMP else 1)
-        gap = replace(_gap(order, start, end, tables.model), length=longest)
-        best = (tables.edge(gap) if gap.end is None else tables.between(gap)).best(longest)
+        gap = replace(_gap(order, start, end, known.model), length=longest)
+        best = (known.tables.edge(gap) if gap.end is None else known.tables.between(gap)).best(longest)
     # What is learned may change which estimates are probable enough: then all patterns run.
-    goes_on_learning = tables is not None and bool(learnable(subscription, tables.model))
+    goes_on_learning = known is not None and bool(learnable(subscription, known.model))
     runs = None if best is None or goes_on_learning else runs_without(best, losing.above)
     return LossEdge(
         None if start is None else order[start].name,

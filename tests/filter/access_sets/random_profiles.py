@@ -60,6 +60,13 @@ def comparisons(draw: st.DrawFn) -> tuple[list[ProfileComparison], dict[str, Typ
         if draw(st.integers(0, 9)) == 0:
             made.append(ProfileComparison(attribute, kind, operator, None, draw(st.none() | values_of(other))))
             continue
+        if kind is not Type.STRING and draw(st.integers(0, 3)) == 0:  # BETWEEN
+            low, high = f"low{number}", f"high{number}"
+            types |= {low: other, high: other}
+            waived_by = draw(st.sampled_from([None, low]))
+            made.append(ProfileComparison(attribute, kind, ">=", low, waived_by=waived_by))
+            made.append(ProfileComparison(attribute, kind, "<=", high, waived_by=waived_by))
+            continue
         parameter = f"p{number}"
         waived_by = draw(st.sampled_from([None, parameter, parameter, *types]))
         types[parameter] = other

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foretell.filter.access_sets import access_set_index
+from foretell.filter.access_sets import access_plan, access_set_index, generation
+from foretell.filter.access_sets.access_plan import Times
 from foretell.filter.access_sets.access_set_index import AccessSetIndex
 from foretell.filter.profile_matches import ProfileMatches
 from foretell.filter.string_dictionary import StringDictionary
@@ -21,14 +22,23 @@ from tests.filter.access_sets.random_profiles import (
     rows_of,
 )
 
-
-@pytest.fixture(autouse=True, params=[0, 5, 128])
-def most_recent(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """How many profiles are compared one by one: with few of them, generations come and merge sooner."""
-    monkeypatch.setattr(access_set_index, "MOST_RECENT", request.param)
+#: Nothing costs anything but candidates: every group that leaves fewer of them is made.
+_FREE = Times(probe=0.0, probe_attribute=0.0, block=0.0, bisection=0.0, candidate=1.0, match=0.0)
 
 
-@settings(max_examples=300, deadline=None)
+@pytest.fixture(autouse=True, params=["one by one", "groups", "sorted groups", "hash tables"])
+def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The forms in which profiles may lie; with few of them most would never be chosen."""
+    if request.param != "one by one":
+        monkeypatch.setattr(access_set_index, "MOST_RECENT", 3)
+    if request.param in ("sorted groups", "hash tables"):
+        monkeypatch.setattr(access_plan, "TIMES", ((np.inf, _FREE),))
+    if request.param == "hash tables":
+        monkeypatch.setattr(generation, "CELLS", 0)
+        monkeypatch.setattr(generation, "LEAST_CELLS", 0)
+
+
+@settings(max_examples=120, deadline=None)
 @given(st.data())
 def test_every_event_finds_the_profiles_that_it_satisfies(data: st.DataObject) -> None:
     conjuncts, types = data.draw(comparisons())

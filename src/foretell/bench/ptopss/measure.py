@@ -14,6 +14,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import pyarrow as pa
+
 from foretell.bench.growth.curves import Point
 from foretell.bench.ptopss.experiments import Backtest, heat_waves, synthetic, train_and_backtest
 from foretell.bench.ptopss.merged_graph import merged, transitions
@@ -80,12 +82,16 @@ def _states_in_engine(subscriptions: Composites) -> int:
 
 
 def _timed(figure: str, curve: str, x: float, subscriptions: Composites, quick: bool) -> Point:
-    """Processor time per event, the best of several runs, each in a new runtime."""
-    loaded = _loaded(subscriptions, 1_000 if quick else 20_000)
+    """Processor time per event, the best of several runs, each in a new runtime that has taken some events before: its
+    first batch flattens its NFAs."""
+    stream = planted(subscriptions).events
+    before = _loaded(stream.slice(0, WITHIN))
+    loaded = _loaded(stream.slice(WITHIN, 1_000 if quick else 50_000))
     checked = parse(subscriptions.text(within=WITHIN)).checked({"events": loaded.schema})
     best, matches = float("inf"), 0
     for _ in range(1 if quick else RUNS):
         runtime = start_runtime(checked, {})
+        runtime.process({"events": before})
         started = time.process_time()
         results = runtime.process({"events": loaded})
         best = min(best, time.process_time() - started)
@@ -94,8 +100,8 @@ def _timed(figure: str, curve: str, x: float, subscriptions: Composites, quick: 
     return _point(figure, curve, x, best / events, "s", events=events, seconds=best, matches=matches)
 
 
-def _loaded(subscriptions: Composites, most: int) -> EventBatch:
-    return read(planted(subscriptions).events.slice(0, most), StreamDeclaration("events", {}, "time", open=True))
+def _loaded(events: pa.Table) -> EventBatch:
+    return read(events, StreamDeclaration("events", {}, "time", open=True))
 
 
 # ── Fig. 9 (c): the number of non-contiguous operators ──

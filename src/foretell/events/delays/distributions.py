@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
 from functools import cached_property
 from typing import TypeAlias
 
@@ -60,7 +61,7 @@ class DelayDistribution:
     distribution: str
     parameters: Mapping[str, object]
     share: float
-    law: Law
+    law: Law = field(compare=False)
 
     @classmethod
     def of(cls, description: Mapping[str, object]) -> DelayDistribution:

@@ -21,6 +21,9 @@ from foretell.events.delays.densities import Density, LogValues, convolution, lo
 from foretell.events.delays.distributions import DelayDistribution
 from foretell.records import record
 
+#: So many numbers are kept of a gap.
+_MOST_KNOWN = 32_768
+
 #: The points of a table of the probability within a time.
 _TABLE_POINTS = 200
 
@@ -82,6 +85,11 @@ class HiddenSteps:
                 when = (way if when is None else convolution(when, way, self.until)).cut(step.low, step.high)
                 last, when = place, when.scaled(step.loss)
         return last, when
+
+    @cached_property
+    def unseen(self) -> dict[float, Floats]:
+        """The logarithms of the probability that no step was seen up to the edge, as far as they are known."""
+        return {}
 
     @cached_property
     def kinds(self) -> tuple[tuple[str, float, bool], ...]:
@@ -252,7 +260,21 @@ def _log_wanted_within(hidden: HiddenSteps, lengths: Floats) -> Floats:
 
 
 def _log_unseen(hidden: HiddenSteps, lengths: Floats) -> Floats:
-    """The logarithm of the probability that no step was seen up to the edge."""
+    """The logarithm of the probability that no step was seen up to the edge, which does not depend on the bounds of
+    steps: gaps that differ in these have it in common."""
+    prefix = hidden.prefix
+    if prefix is None or len(lengths) > 1 or prefix.kinds != hidden.kinds:
+        return _log_unseen_by_integrals(hidden, lengths)
+    known, (length,) = prefix.unseen, lengths.tolist()
+    found = known.get(length)
+    if found is None:
+        if len(known) >= _MOST_KNOWN:
+            known.clear()
+        found = known[length] = _log_unseen_by_integrals(prefix, lengths)
+    return found
+
+
+def _log_unseen_by_integrals(hidden: HiddenSteps, lengths: Floats) -> Floats:
     stops = [hidden.log_rest(0)(lengths)]
     stops += [
         arrival.log_mass(lengths, hidden.log_rest(place))

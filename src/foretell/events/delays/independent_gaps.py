@@ -214,7 +214,7 @@ def _tabulated(density: Density, until: float) -> LogValues:
     """`_cumulative` as a table: an integral of integrals of integrals would have no end."""
     cumulative = _cumulative(density, until)
     marks = np.unique(np.concatenate([density.landmarks, until * 0.5 ** np.arange(0, 30)]))
-    logs = np.log(marks[marks <= until])
+    logs = np.unique(np.log(marks[marks <= until]))
 
     def exact(log_times: Floats) -> Floats:
         return np.maximum(cumulative(np.minimum(np.exp(log_times), until)), _LEAST)

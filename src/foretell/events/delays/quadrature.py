@@ -50,6 +50,12 @@ _GAUSS = np.concatenate([_HALF_GAUSS[:0:-1], _HALF_GAUSS])
 _TOLERANCE = 1e-8
 _MOST_ROUNDS = 60
 
+#: A value that is so much smaller than the logarithm from which it comes is rounding.
+_ROUNDING = 1e-15
+
+#: A panel that is narrower beside its place is not halved.
+_NARROWEST = 1e-14
+
 
 def log_integrals(log_f: LogFunction, owner: Ints, low: Floats, high: Floats, count: int) -> Floats:
     """The logarithms of `count` integrals: each is the sum over its panels, from `low` to `high`.
@@ -76,7 +82,8 @@ def log_integrals(log_f: LogFunction, owner: Ints, low: Floats, high: Floats, co
         whole = half * (values @ _KRONROD)
         error = np.abs(whole - half * (values @ _GAUSS))
         total = done + np.bincount(owner, whole, count)
-        split = (error > _TOLERANCE * total[owner]) & (half > 1e-14 * np.abs(high))
+        near = np.maximum(_TOLERANCE, _ROUNDING * np.abs(np.nan_to_num(scale, neginf=0.0)))
+        split = (error > near[owner] * total[owner]) & (half > _NARROWEST * np.maximum(np.abs(low), np.abs(high)))
         done += np.bincount(owner[~split], whole[~split], count)
         owner, low, high = owner[split], low[split], high[split]
         middle = (low + high) / 2

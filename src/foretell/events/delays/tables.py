@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -15,9 +16,6 @@ MOST_INTERVALS, MOST_SMOOTH_INTERVALS = 8192, 2048
 
 #: A narrower interval is not halved.
 NARROWEST = 1e-9
-
-#: Values are near relative to their size from here on: logarithms of what no float can hold.
-_LARGE = 700.0
 
 #: A table begins with so many intervals where nothing else is said.
 _FIRST_INTERVALS = 64
@@ -34,13 +32,16 @@ def refined_table(exact: Function, at: Floats, tolerance: float) -> PchipInterpo
     >>> bool(abs(table(0.3) - 0.3**0.5) < 1e-5), len(table.x) < 200
     (True, True)
     """
-    table = _Table(exact, _monotone, tolerance, at, MOST_INTERVALS)
+    table = _Table(exact, _monotone, tolerance, at, exact(at), MOST_INTERVALS)
     table.refine(np.ones(len(at) - 1, np.bool_))
     return _monotone(table.at, table.values)
 
 
-def smooth_table(exact: Function, marks: Floats, tolerance: float) -> CubicSpline | PchipInterpolator:
+def smooth_table(
+    exact: Function, marks: Floats, tolerance: float, nothing: float = -math.inf
+) -> CubicSpline | PchipInterpolator:
     """A table of a smooth function from the first to the last of `marks`, which ascend; it is as near at each of them.
+    It ends where the function comes down to `nothing` for good: there it is not smooth.
 
     A spline needs a tenth of the points that a monotone table needs: it converges by the fourth power of the intervals.
 
@@ -49,10 +50,30 @@ def smooth_table(exact: Function, marks: Floats, tolerance: float) -> CubicSplin
     (True, True)
     """
     at = np.linspace(marks[0], marks[-1], _FIRST_INTERVALS + 1)
-    table = _Table(exact, CubicSpline, tolerance, at, MOST_SMOOTH_INTERVALS)
+    values = exact(at)
+    if (ends := _ends(exact, at, values, nothing)) is not None:
+        at = np.linspace(*ends, _FIRST_INTERVALS + 1)
+        values = exact(at)
+        marks = marks[(marks >= at[0]) & (marks <= at[-1])]
+    table = _Table(exact, CubicSpline, tolerance, at, values, MOST_SMOOTH_INTERVALS)
     if table.refine(np.ones(_FIRST_INTERVALS, np.bool_)) and table.refine(table.add_wrong(marks)):
         return CubicSpline(table.at, table.values)
     return _monotone(table.at, table.values)  # a spline that is not near enough may be anywhere
+
+
+def _ends(exact: Function, at: Floats, values: Floats, nothing: float) -> tuple[float, float] | None:
+    """The first and the last place at which the function is more than nothing; None where these are the ends."""
+    more = values > nothing
+    known = np.flatnonzero(more)
+    if not len(known) or more[[0, -1]].all():
+        return None
+    first, last = int(known[0]), int(known[-1])
+    inner, outer = at[[first, last]], at[[max(first - 1, 0), min(last + 1, len(at) - 1)]]
+    while np.any(np.abs(outer - inner) > NARROWEST):
+        middle = (inner + outer) / 2
+        found = exact(middle) > nothing
+        inner, outer = np.where(found, middle, inner), np.where(found, outer, middle)
+    return float(inner[0]), float(inner[1])
 
 
 def _monotone(at: Floats, values: Floats) -> PchipInterpolator:
@@ -61,9 +82,9 @@ def _monotone(at: Floats, values: Floats) -> PchipInterpolator:
 
 
 class _Table:
-    def __init__(self, exact: Function, curve: Curve, tolerance: float, at: Floats, most: int) -> None:
+    def __init__(self, exact: Function, curve: Curve, tolerance: float, at: Floats, values: Floats, most: int) -> None:
         self._exact, self._curve, self._tolerance, self._most = exact, curve, tolerance, most
-        self.at, self.values = at, exact(at)
+        self.at, self.values = at, values
 
     def refine(self, coarse: Flags) -> bool:
         """Halve these intervals, as long as it takes. Returns whether they are near enough."""
@@ -81,8 +102,7 @@ class _Table:
         return self._add(marks[wrong], np.ones(int(wrong.sum()), np.bool_), found[wrong])
 
     def _wrong(self, at: Floats, found: Floats) -> Flags:
-        near = self._tolerance * np.maximum(1.0, np.abs(found) / _LARGE)
-        wrong = np.abs(self._curve(self.at, self.values)(at) - found) > near
+        wrong = np.abs(self._curve(self.at, self.values)(at) - found) > self._tolerance
         return np.asarray(wrong.reshape(len(at), -1).any(axis=1))
 
     def _add(self, at: Floats, wrong: Flags, found: Floats) -> Flags:

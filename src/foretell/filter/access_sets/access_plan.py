@@ -34,21 +34,22 @@ from foretell.records import record
 @record
 class Times:
     """Nanoseconds: of a look-up in a group, and more for each attribute of its key; of a block of candidates that is
-    found, of a bisection in it, and of a candidate."""
+    found, of a bisection in it, of a candidate, and of a match."""
 
     probe: float
     probe_attribute: float
     block: float
     bisection: float
     candidate: float
+    match: float
 
 
 #: By the number of profiles, for their tables leave one cache of the processor after the other. Fitted to the workloads
 #: of `foretell bench filter`.
 TIMES = (
-    (20_000, Times(3.0, 1.0, 6.0, 20.0, 1.5)),
-    (300_000, Times(6.0, 1.0, 12.0, 30.0, 2.5)),
-    (np.inf, Times(20.0, 1.0, 40.0, 60.0, 5.0)),
+    (20_000, Times(3.0, 1.0, 6.0, 20.0, 1.5, 3.0)),
+    (300_000, Times(6.0, 1.0, 12.0, 30.0, 2.5, 5.0)),
+    (np.inf, Times(20.0, 1.0, 40.0, 60.0, 5.0, 10.0)),
 )
 
 
@@ -70,7 +71,8 @@ _WIDTHS = np.array([2, 4, 6, 8, 12, 16, 24, 32, 48, 64, *(1 << np.arange(7, 24))
 @record
 class AccessPlan:
     """Groups, and the group of each profile. Of each group: the attributes of its key, the slot by whose range it is
-    sorted (-1: it is not), the width class of the ranges, the most conditions that are left, and the profiles."""
+    sorted (-1: it is not), the width class of the ranges, the most conditions that are left, and the profiles. Then the
+    expected candidates of an event, and the nanoseconds of its look-ups and of the blocks that it finds."""
 
     access: tuple[tuple[int, ...], ...]
     sort_slot: Ints
@@ -79,26 +81,41 @@ class AccessPlan:
     sizes: Ints
     group: Ints
     candidates: float
-    nanoseconds: float
+    times: Times
+    probing: float
+    found: float
+
+    @property
+    def nanoseconds(self) -> float:
+        """About the processor time that an event takes, but for its matches."""
+        return self.probing + self.found + self.times.candidate * self.candidates
+
+    def nanoseconds_of(self, work: Ints, events: int) -> float:
+        """The same from what was counted while so many events were matched."""
+        blocks, bisections, candidates, _ = (work / max(1, events)).tolist()
+        times = self.times
+        return float(self.probing + times.block * blocks + times.bisection * bisections + times.candidate * candidates)
 
 
-def plan_access(conditions: ProfileConditions, slots: EventSlots, chances: ConditionChances) -> AccessPlan:
-    """The plan for profiles, each with the chance of its conditions."""
+def plan_access(
+    conditions: ProfileConditions, slots: EventSlots, chances: ConditionChances, weight: float = 1.0
+) -> AccessPlan:
+    """The plan for profiles, each with the chance of its conditions. Each stands for `weight` profiles."""
     attributes = [attribute for attribute, kind in slots.used if kind is SlotKind.CODE][:_MOST_ATTRIBUTES]
     bit_of_slot = np.full(max(1, len(slots.used)), -1, np.int64)
     bit_of_slot[slots.numbers[attributes, SlotKind.CODE]] = np.arange(len(attributes))
     starts = conditions.starts
     masks = equality_masks(starts, conditions.slots, conditions.spans, bit_of_slot)
     sizes = [len(slots.codes[attribute]) for attribute in attributes]
-    times = times_of(len(conditions))
-    opened = _access_masks(times, conditions, chances, masks, bit_of_slot, sizes)
+    times = times_of(round(weight * len(conditions)))
+    opened = _access_masks(times, conditions, chances, masks, bit_of_slot, sizes, weight)
     access, key_chance = assign_access(
         starts, conditions.slots, chances.chance, masks, bit_of_slot, np.array(opened, np.int64)
     )
     sort, window = choose_sorts(starts, conditions.slots, chances.window, chances.width_class)
-    kept = _worthwhile_sorts(times, access, sort, key_chance, window)
+    kept = _worthwhile_sorts(times, access, sort, weight * key_chance, window)
     sort = np.where(kept, sort, -1)
-    candidates = np.where(kept, window, 1.0) * key_chance
+    candidates = np.where(kept, window, 1.0) * key_chance * weight
     dropped = np.array([mask.bit_count() for mask in opened], np.int64)[access]
     dropped += kept & (sort % CLASSES < FIRST_CLASS)
     numbers = _combined(access, sort + 1)
@@ -118,9 +135,9 @@ def plan_access(conditions: ProfileConditions, slots: EventSlots, chances: Condi
         sizes=sizes_of,
         group=group,
         candidates=float(candidates.sum()),
-        nanoseconds=_expected_time(
-            times, sets, np.bincount(group, candidates, len(used)).astype(np.float64), sort_of >= 0
-        ),
+        times=times,
+        probing=sum(_probe(times, len(attributes)) for attributes in sets),
+        found=_time_of_blocks(times, np.bincount(group, candidates, len(used)).astype(np.float64), sort_of >= 0),
     )
 
 
@@ -132,11 +149,9 @@ def _combined(first: Ints, second: Ints) -> Ints:
     return place
 
 
-def _expected_time(times: Times, sets: list[tuple[int, ...]], candidates: Floats, is_sorted: Flags) -> float:
-    probes = sum(_probe(times, len(attributes)) for attributes in sets)
-    found = np.minimum(1.0, candidates)
-    of_blocks = (found * (times.block + times.bisection * is_sorted)).sum()
-    return float(probes + of_blocks + times.candidate * candidates.sum())
+def _time_of_blocks(times: Times, candidates: Floats, is_sorted: Flags) -> float:
+    """The time until the candidates of an event are found, which are so many in each group."""
+    return float((np.minimum(1.0, candidates) * (times.block + times.bisection * is_sorted)).sum())
 
 
 def _probe(times: Times, attributes: int) -> float:
@@ -154,13 +169,14 @@ def _access_masks(
     masks: Ints,
     bit_of_slot: Ints,
     sizes: list[int],
+    of_each: float,
 ) -> list[int]:
     """The access sets that are opened, as bits of attributes; the empty one is always among them if it is needed."""
     if not len(masks):
         return [0]
     step = max(1, len(masks) // _SAMPLE)
     sample = np.arange(0, len(masks), step)
-    weight = len(masks) / len(sample)
+    weight = of_each * len(masks) / len(sample)
     chance = equality_chances(
         sample, conditions.starts, conditions.slots, chances.chance, conditions.spans, bit_of_slot, max(1, len(sizes))
     )

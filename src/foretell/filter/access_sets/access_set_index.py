@@ -1,8 +1,9 @@
 """The access-set index: profiles in generations of access tables, which grow and shrink while events are matched.
 
-New profiles wait until the next batch. A few of them are compared one by one; more become a generation. A generation is
-merged with the ones before it that are less than four times as large, so that a profile moves a logarithmic number of
-times (Bentley and Saxe 1980). Removed profiles are marked, and dropped when half of a generation is gone.
+New profiles wait until the next batch. A few of them are compared one by one; the first ones, and more, become a
+generation. A generation is merged with the ones before it that are less than four times as large, so that a profile
+moves a logarithmic number of times (Bentley and Saxe 1980). Removed profiles are marked, and dropped when half of a
+generation is gone.
 """
 
 from __future__ import annotations
@@ -13,16 +14,31 @@ import numpy as np
 
 from foretell.arrays import Flags, Ints, room_for
 from foretell.events.types import Type
-from foretell.filter.access_sets.condition_chances import EventSample
+from foretell.filter.access_sets.condition_chances import AttributeSample
+from foretell.filter.access_sets.event_slots import EventSlots
 from foretell.filter.access_sets.generation import Generation
 from foretell.filter.access_sets.match_kernels import BLOCK_WORDS, append_matches, match_events, match_recent
-from foretell.filter.access_sets.profile_conditions import ConditionReader, ProfileConditions, kind_of_operand
+from foretell.filter.access_sets.profile_conditions import (
+    ConditionReader,
+    ProfileConditions,
+    kind_of_operand,
+    without_old_codes,
+)
 from foretell.filter.access_sets.text_orders import TextOrders
 from foretell.filter.column import Column
 from foretell.filter.predicates import EventColumns
-from foretell.filter.profile_index import MOST_MATCHES, ProfileComparison, constant_truth, rows_in, stacked
+from foretell.filter.profile_index import (
+    MOST_MATCHES,
+    ProfileComparison,
+    constant_truth,
+    constants_alone,
+    rows_in,
+    stacked,
+)
 from foretell.filter.profile_matches import ProfileMatches
 from foretell.filter.string_dictionary import StringDictionary
+from foretell.language.printer import expression_text
+from foretell.records import record
 
 #: Profiles that are compared one by one, at most, and those that are read before the next batch.
 MOST_RECENT, _MANY = 256, 4096
@@ -30,6 +46,10 @@ MOST_RECENT, _MANY = 256, 4096
 _GROWTH = 4
 #: Words of the events that are matched at once: they stay in the processor's second cache.
 _EVENT_WORDS, _LEAST_EVENTS = 1 << 16, 1024
+#: Nanoseconds for an event, for each of its slots and for each recent profile.
+_PER_EVENT, _PER_SLOT, _PER_RECENT = 5.0, 3.0, 1.5
+#: Groups that a summary names.
+_NAMED_GROUPS = 6
 #: Numbers of profiles are below this.
 _MOST_NUMBERS = 1 << 31
 
@@ -41,10 +61,10 @@ class AccessSetIndex:
         self,
         comparisons: Sequence[ProfileComparison],
         columns: Mapping[str, Column],
-        sample: EventSample | None = None,
+        sample: AttributeSample | None = None,
     ) -> None:
         kinds = {name: column.kind for name, column in columns.items()}
-        alone = [c for c in comparisons if c.parameter is None and c.waived_by is None]
+        alone = constants_alone(comparisons)
         orders = [c for c in comparisons if c not in alone and _orders_texts(c, kinds)]
         self._constant = alone
         self._reader = ConditionReader.of([c for c in comparisons if c not in (*alone, *orders)], kinds)
@@ -52,7 +72,7 @@ class AccessSetIndex:
         self._sample = sample
         self._generations: list[Generation] = []
         self._recent = ProfileConditions.none()
-        self._waiting: list[tuple[Ints, Mapping[str, Column]]] = []
+        self._waiting: list[_Addition] = []
         self._removed: list[Ints] = []
         self._live = np.zeros(0, np.bool_)
         self._numbers = self._count = 0
@@ -75,8 +95,8 @@ class AccessSetIndex:
         self._count += count
         self._text_orders.add(columns)
         if count:
-            self._waiting.append((numbers, columns))
-        if sum(len(waiting) for waiting, _ in self._waiting) >= _MANY and not self._reader.has_texts:
+            self._waiting.append(_Addition(numbers, columns))
+        if sum(len(addition.numbers) for addition in self._waiting) >= _MANY and not self._reader.has_texts:
             self._settle(None)
         return numbers
 
@@ -86,21 +106,22 @@ class AccessSetIndex:
         self._count -= len(present)
         self._removed.append(present)
 
-    def plan(self, sample: EventSample) -> None:
+    def plan(self, sample: AttributeSample) -> None:
         """Put all profiles into new groups, chosen for the events of a sample."""
         self._sample = sample
-        self._take_removed()
-        parts = [generation.conditions(self._reader.slots) for generation in self._generations]
+        conditions = self.conditions()
         self._generations = []
-        self._grow(ProfileConditions.together([*parts, self._recent]))
+        self._grow(conditions)
 
     def _settle(self, strings: StringDictionary | None) -> None:
         """Take in what has changed since the last batch."""
         if self._waiting:
-            numbers, columns = _one_after_another(self._waiting)
+            added = _together(self._waiting)
             self._waiting = []
-            recent = ProfileConditions.together([self._recent, self._reader.read(numbers, columns, strings)])
-            if len(recent) <= MOST_RECENT:
+            read = self._reader.read(added.numbers, added.columns, strings)
+            read = read.where(self._live[read.numbers])
+            recent = ProfileConditions.together([self._recent, read])
+            if len(recent) <= MOST_RECENT and self._generations:
                 self._recent = recent
             else:
                 self._grow(recent)
@@ -116,6 +137,8 @@ class AccessSetIndex:
             count += generation.left
             parts.insert(0, generation.conditions(self._reader.slots))
         together = ProfileConditions.together(parts)
+        if not self._generations:
+            together = without_old_codes(together, self._reader.slots)
         self._recent = ProfileConditions.none()
         if len(together):
             self._generations.append(Generation.of(together, self._reader.slots, self._sample))
@@ -134,8 +157,7 @@ class AccessSetIndex:
                 self._generations[place] = Generation.of(left, self._reader.slots, self._sample)
         self._generations = [generation for generation in self._generations if generation.left]
         if len(self._recent):
-            kept = self._live[self._recent.numbers]
-            self._recent = self._recent if kept.all() else self._recent.take(np.flatnonzero(kept))
+            self._recent = self._recent.where(self._live[self._recent.numbers])
 
     # ── events ──
 
@@ -148,30 +170,38 @@ class AccessSetIndex:
         self._settle(strings)
         wanted = constant_truth(self._constant, events, strings, wanted)
         slots = self._reader.slots
+        # All of these may change between two slices.
+        generations, recent, tables = tuple(self._generations), self._recent, slots.code_tables
         step = max(_LEAST_EVENTS, _EVENT_WORDS // max(1, len(slots.used)))
         for begin in range(0, max(1, len(events)), step):
             part = slice(begin, min(len(events), begin + step))
-            rows = slots.of_events(events, strings, part)
+            rows = slots.of_events(events, strings, part, tables)
             place = 0
             while place < len(rows) or part.stop == 0:
-                matches = self._matches(rows, wanted[part], place, most)
+                matches = self._matches(generations, recent, rows, wanted[part], place, most)
                 yield self._text_orders.filtered(matches, events, strings, begin + place)
                 place += len(matches)
                 if part.stop == 0:
                     break
 
-    def _matches(self, rows: Ints, wanted: Flags, begin: int, most: int) -> ProfileMatches:
+    def _matches(
+        self,
+        generations: Sequence[Generation],
+        recent: ProfileConditions,
+        rows: Ints,
+        wanted: Flags,
+        begin: int,
+        most: int,
+    ) -> ProfileMatches:
         """Those of the events from one on, as far as there are at most so many."""
         stop = len(rows)
         parts: list[ProfileMatches] = []
-        for generation in self._generations:
+        for generation in generations:
             parts.append(self._scratch.match(generation, rows, wanted, begin, stop, most))
             stop = begin + len(parts[-1])
-        if len(self._recent):
-            room = (stop - begin) * len(self._recent)
-            if room > most:
-                stop = begin + max(1, most // len(self._recent))
-            parts.append(self._scratch.match_recent(self._recent, rows, wanted, begin, stop))
+        if len(recent):
+            stop = min(stop, begin + max(1, most // len(recent)))
+            parts.append(self._scratch.match_recent(recent, rows, wanted, begin, stop))
         if not parts:
             return ProfileMatches.none(stop - begin)
         found = parts[0].first(stop - begin)
@@ -182,23 +212,78 @@ class AccessSetIndex:
 
     # ── figures ──
 
+    @property
+    def generations(self) -> tuple[Generation, ...]:
+        return tuple(self._generations)
+
+    @property
+    def live(self) -> Flags:
+        """Of each number whether its profile is there."""
+        return self._live[: self._numbers]
+
+    @property
+    def slots(self) -> EventSlots:
+        return self._reader.slots
+
+    @property
+    def waits(self) -> bool:
+        """Whether changes wait for the next batch."""
+        return bool(self._waiting)
+
+    @property
+    def has_text_orders(self) -> bool:
+        return bool(self._text_orders)
+
+    def conditions(self) -> ProfileConditions:
+        """The conditions of all profiles but those that wait for the next batch."""
+        self._take_removed()
+        parts = [generation.conditions(self._reader.slots) for generation in self._generations]
+        return ProfileConditions.together([*parts, self._recent])
+
+    def saving(self, sample: AttributeSample) -> tuple[float, int]:
+        """The nanoseconds that an event would save, if the groups of the largest generation were planned for the events
+        of a sample; and the events that it has matched."""
+        if not self._generations:
+            return 0.0, 0
+        largest = max(self._generations, key=lambda generation: generation.left)
+        return largest.replanned(self._reader.slots, sample), largest.events
+
     def __len__(self) -> int:
         return self._count
 
     @property
     def nanoseconds(self) -> float:
         """About the processor time that an event takes, for a planner that compares indexes."""
-        found = sum(generation.plan.nanoseconds for generation in self._generations)
-        return found + 5.0 + 3.0 * len(self._reader.slots.used) + 1.5 * len(self._recent)
+        found = sum(generation.nanoseconds for generation in self._generations)
+        return found + _PER_EVENT + _PER_SLOT * len(self._reader.slots.used) + _PER_RECENT * len(self._recent)
 
     @property
     def summary(self) -> str:
-        """The groups and what they are expected to take."""
+        """The groups and what they take."""
         groups = sum(len(generation.plan.access) for generation in self._generations)
-        candidates = sum(generation.plan.candidates for generation in self._generations) + len(self._recent)
-        size = f"{self._count:,} profiles in {groups:,} groups of {len(self._generations)} generations"
-        expected = f"{candidates:.2f} candidates and {self.nanoseconds:.0f} ns an event"
-        return f"access sets: {size}, {self.nbytes / 1e3:,.0f} kB; expected {expected}"
+        counted = all(generation.events for generation in self._generations)
+        candidates = sum(generation.candidates for generation in self._generations) + len(self._recent)
+        keys = ", ".join(self._named_groups())
+        size = f"{self._count:,} profiles in {groups:,} groups" + (f" ({keys})" if keys else "")
+        took = f"{candidates:,.1f} candidates and {self.nanoseconds:,.0f} ns an event"
+        return f"access sets: {size}, {self.nbytes / 1e3:,.0f} kB; {'counted' if counted else 'expected'} {took}"
+
+    def _named_groups(self) -> list[str]:
+        """The keys of the groups of the largest generation, a few."""
+        if not self._generations:
+            return []
+        plan = max(self._generations, key=lambda generation: generation.left).plan
+        attributes = self._reader.slots.attributes
+        by_size = np.argsort(-plan.sizes, kind="stable").tolist()
+        names: list[str] = []
+        for group in by_size[:_NAMED_GROUPS]:
+            key = [expression_text(attributes[a].expression) for a in plan.access[group]] or ["no equality"]
+            slot = int(plan.sort_slot[group])
+            order = (
+                f" by {expression_text(attributes[self._reader.slots.used[slot][0]].expression)}" if slot >= 0 else ""
+            )
+            names.append(f"{' + '.join(key)}{order}: {int(plan.sizes[group]):,}")
+        return [*names, "…"] if len(by_size) > _NAMED_GROUPS else names
 
     @property
     def nbytes(self) -> int:
@@ -241,7 +326,9 @@ class _Scratch:
                 self._blocks,
                 self._spare,
                 self._counts,
+                generation.work,
             )
+            generation.events += done - at
             kept.append(self._out[: offsets[done - begin] if done > at else 0].copy())
             offsets[at - begin + 1 : done - begin + 1] += total
             offsets[at - begin] = total
@@ -267,14 +354,21 @@ class _Scratch:
             self._out, self._spare = np.empty(room, np.int64), np.empty(room, np.int64)
 
 
-def _one_after_another(
-    parts: Sequence[tuple[Ints, Mapping[str, Column]]],
-) -> tuple[Ints, Mapping[str, Column]]:
+@record
+class _Addition:
+    """The profiles of one call of `add`."""
+
+    numbers: Ints
+    columns: Mapping[str, Column]
+
+
+def _together(parts: Sequence[_Addition]) -> _Addition:
     """The profiles of several calls, so that those that come one by one are read together."""
+    first = parts[0]
     if len(parts) == 1:
-        return parts[0]
-    columns = {name: stacked([columns[name] for _, columns in parts]) for name in parts[0][1]}
-    return np.concatenate([numbers for numbers, _ in parts]), columns
+        return first
+    columns = {name: stacked([part.columns[name] for part in parts]) for name in first.columns}
+    return _Addition(np.concatenate([part.numbers for part in parts]), columns)
 
 
 def _orders_texts(comparison: ProfileComparison, kinds: Mapping[str, Type]) -> bool:

@@ -32,7 +32,9 @@ class AccessTables(NamedTuple):
     there were when the table was made, and the digit's place value.
 
     Array: block b of key k is `cells[cell_begin[g] + k]` to the cell after it. Hash table: places from
-    `2 * cell_begin[g]` of `places`, each with a key and a block, `first << 32 | stop`, 0 where it is free.
+    `2 * cell_begin[g]` of `places`, each with a key and a block, `first << 32 | stop`, 0 where it is free. Most events
+    have keys without a block: `bits`, from byte `bit_begin[g]` on, has one for each key that has a block, at the
+    hash of the key shifted by `bit_shift[g]`. They are so few that they stay in the processor's cache.
     """
 
     digit_begin: Any
@@ -43,6 +45,9 @@ class AccessTables(NamedTuple):
     cell_begin: Any
     cells: Any
     places: Any
+    bit_begin: Any
+    bit_shift: Any
+    bits: Any
     record_begin: Any
     width: Any
     stride: Any

@@ -1,4 +1,4 @@
-"""Event slots: what profiles look at of each event, as a row of words.
+"""Event slots: the words of an event that profiles look at, a row for each event.
 
 An attribute is an expression, compared as INT or as FLOAT. It has up to three slots, each only if a profile uses it:
 its value as a key (filter.profile_tree.value_keys), the code of its value among those that profiles compare with for
@@ -29,12 +29,15 @@ from foretell.jit import inlined, kernel, read_only
 from foretell.language.tree import Expression
 from foretell.records import record
 
+#: The slots of an index: a record has 16 bits for each.
+MOST_SLOTS = 1 << 16
+
 #: The least and the greatest FLOAT.
 LEAST_FLOAT, LAST_FLOAT = key_of(-np.inf, Type.FLOAT), key_of(np.inf, Type.FLOAT)
 
 
 class SlotKind(IntEnum):
-    """What a slot has of an attribute."""
+    """The property of an attribute that a slot holds."""
 
     KEY = 0
     CODE = 1
@@ -76,12 +79,19 @@ class EventSlots:
 
     def use(self, needed: Flags) -> None:
         """Number the slots that are needed, given by attribute and kind."""
-        for attribute, kind in np.argwhere(needed & (self.numbers < 0)).tolist():
+        new = needed & (self.numbers < 0)
+        if not new.any():
+            return
+        for attribute, kind in np.argwhere(new).tolist():
             self.numbers[attribute, kind] = len(self.used)
             self.used.append((attribute, SlotKind(kind)))
+        if len(self.used) > MOST_SLOTS:
+            raise OverflowError(f"an index compares at most {MOST_SLOTS:,} attributes and their codes")
 
-    def of_events(self, events: EventColumns, strings: StringDictionary, part: slice) -> Ints:
-        """A row for each event of a part of the batch."""
+    def of_events(
+        self, events: EventColumns, strings: StringDictionary, part: slice, tables: Sequence[CodeTable]
+    ) -> Ints:
+        """A row for each event of a part of the batch, with the codes of these tables."""
         rows = np.empty((part.stop - part.start, max(1, len(self.used))), np.int64)
         for slot, (attribute, kind) in enumerate(self.used):
             words, nulls = self.attributes[attribute].words(events, strings)
@@ -89,10 +99,14 @@ class EventSlots:
             if kind is SlotKind.KEY:
                 write_keys(words, nulls, self.attributes[attribute].is_float, rows, slot)
             elif kind is SlotKind.CODE:
-                write_codes(words, nulls, self.attributes[attribute].is_float, self.codes[attribute].table, rows, slot)
+                write_codes(words, nulls, self.attributes[attribute].is_float, tables[attribute], rows, slot)
             else:
                 rows[:, slot] = ~nulls
         return rows
+
+    @property
+    def code_tables(self) -> tuple[CodeTable, ...]:
+        return tuple(codes.table for codes in self.codes)
 
     @property
     def nbytes(self) -> int:

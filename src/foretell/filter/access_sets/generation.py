@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.arrays import Floats, Ints
+from foretell.arrays import Ints
 from foretell.filter.access_sets.access_plan import AccessPlan, plan_access
 from foretell.filter.access_sets.access_tables import (
     BY_RANGE,
@@ -16,8 +16,9 @@ from foretell.filter.access_sets.access_tables import (
     AccessTables,
     slot_words,
 )
-from foretell.filter.access_sets.condition_chances import EventSample, condition_chances, key_limits
+from foretell.filter.access_sets.condition_chances import AttributeSample, condition_chances, key_limits
 from foretell.filter.access_sets.event_slots import EventSlots, SlotKind
+from foretell.filter.access_sets.match_kernels import CANDIDATES, MATCHES, WORK_KINDS
 from foretell.filter.access_sets.profile_conditions import ProfileConditions
 from foretell.filter.access_sets.table_kernels import (
     Conditions,
@@ -28,13 +29,18 @@ from foretell.filter.access_sets.table_kernels import (
     write_records,
 )
 
-#: The table of a group is an array if it has at most so many cells for each profile.
-_CELLS, _LEAST_CELLS = 4, 1024
+#: Profiles by which the plan of a generation is judged.
+_TYPICAL = 4096
+#: The table of a group is an array if it has at most so many cells for each block.
+CELLS, LEAST_CELLS = 4, 1024
+#: At least so many bits of a hash table for each block: of 16 keys without a block 15 are known by their bit.
+KEY_BITS = 16
 
 
 @dataclass
 class Generation:
-    """`places` are those of the profiles' records, in the order of their numbers; `left` is how many are left."""
+    """`places` are those of the profiles' records, in the order of their numbers; `left` is how many are left.
+    `typical` are some of the profiles, and `work` counts what `events` have taken."""
 
     tables: AccessTables
     plan: AccessPlan
@@ -42,14 +48,41 @@ class Generation:
     places: Ints
     array_sizes: Ints
     left: int
+    typical: ProfileConditions
+    work: Ints
+    events: int = 0
 
     @classmethod
-    def of(cls, conditions: ProfileConditions, slots: EventSlots, sample: EventSample | None) -> Generation:
+    def of(cls, conditions: ProfileConditions, slots: EventSlots, sample: AttributeSample | None) -> Generation:
         """The tables of profiles, planned for the events of a sample."""
         chances = condition_chances(conditions, slots, sample)
         plan = plan_access(conditions, slots, chances)
-        tables, places, sizes = _tables(conditions, plan, slots, chances.chance)
-        return cls(tables, plan, conditions.numbers, places, sizes, len(conditions))
+        chance = chances.chance
+        del chances  # the rest of it is as large as the tables
+        tables, places, sizes = _tables(conditions, plan, slots, chance)
+        typical = conditions.take(np.arange(0, len(conditions), 1 + len(conditions) // _TYPICAL))
+        plan = replace(plan, group=np.zeros(0, np.int64))  # 8 MB of a million profiles
+        work = np.zeros(WORK_KINDS, np.int64)
+        return cls(tables, plan, conditions.numbers, places, sizes, len(conditions), typical, work)
+
+    @property
+    def nanoseconds(self) -> float:
+        """About the processor time of an event: as counted, or before events as expected."""
+        if not self.events:
+            return self.plan.nanoseconds
+        matches = self.work[MATCHES] / self.events
+        return self.plan.nanoseconds_of(self.work, self.events) + float(matches) * self.plan.times.match
+
+    @property
+    def candidates(self) -> float:
+        """The candidates of an event: as counted, or before events as expected."""
+        return float(self.work[CANDIDATES]) / self.events if self.events else self.plan.candidates
+
+    def replanned(self, slots: EventSlots, sample: AttributeSample) -> float:
+        """The nanoseconds that an event would save if the groups were planned for a sample of events."""
+        chances = condition_chances(self.typical, slots, sample)
+        plan = plan_access(self.typical, slots, chances, self.left / max(1, len(self.typical)))
+        return self.plan.nanoseconds_of(self.work, self.events) - plan.nanoseconds
 
     @property
     def nbytes(self) -> int:
@@ -84,7 +117,7 @@ class Generation:
 
 
 def _tables(
-    conditions: ProfileConditions, plan: AccessPlan, slots: EventSlots, chance: Floats
+    conditions: ProfileConditions, plan: AccessPlan, slots: EventSlots, chance: NDArray[np.float32]
 ) -> tuple[AccessTables, Ints, Ints]:
     """The tables of a plan, the place of each profile's record, and the sizes of the arrays of cells."""
     layout = _layout(conditions, plan, slots)
@@ -99,7 +132,7 @@ def _tables(
     firsts = np.flatnonzero(begins)
     order_begin = np.concatenate([np.zeros(1, np.int64), np.cumsum(plan.sizes)])
     block_group = group[firsts]
-    tables, array_sizes = _with_cells(layout, plan, np.bincount(block_group, minlength=len(plan.access)))
+    tables, array_sizes = _with_cells(layout, np.bincount(block_group, minlength=len(plan.access)))
     from_group = order_begin[block_group]
     stops = np.append(firsts[1:], len(order))
     write_blocks(tables, array_sizes, block_group, key[firsts], firsts - from_group, stops - from_group)
@@ -136,6 +169,9 @@ def _layout(conditions: ProfileConditions, plan: AccessPlan, slots: EventSlots) 
         cell_begin=no_ints,
         cells=np.zeros(0, np.int32),
         places=no_ints,
+        bit_begin=no_ints,
+        bit_shift=np.zeros(0, np.uint64),
+        bits=np.zeros(0, np.uint8),
         record_begin=_begins(plan.sizes * stride)[:-1],
         width=plan.width,
         stride=stride,
@@ -148,16 +184,18 @@ def _layout(conditions: ProfileConditions, plan: AccessPlan, slots: EventSlots) 
     )
 
 
-def _with_cells(layout: AccessTables, plan: AccessPlan, blocks: Ints) -> tuple[AccessTables, Ints]:
+def _with_cells(layout: AccessTables, blocks: Ints) -> tuple[AccessTables, Ints]:
     """Room for the blocks of each group, and the sizes of the arrays."""
-    cell_begin, shift, array_sizes = [], [], []
-    cells = places = 0
-    for group, (size, count) in enumerate(zip(plan.sizes.tolist(), blocks.tolist())):
+    cell_begin, shift, array_sizes, bit_begin, bit_shift = [], [], [], [], []
+    cells = places = bit_bytes = 0
+    for group, count in enumerate(blocks.tolist()):
+        bit_begin.append(bit_bytes)
         digits = slice(layout.digit_begin[group], layout.digit_begin[group + 1])
         keys = prod(layout.digit_size[digits].tolist())
-        if keys <= max(_LEAST_CELLS, _CELLS * size):
+        if keys <= max(LEAST_CELLS, CELLS * count):
             cell_begin.append(cells)
             shift.append(64)
+            bit_shift.append(64)
             cells += keys + 1
             array_sizes.append(keys + 1)
         else:
@@ -165,12 +203,18 @@ def _with_cells(layout: AccessTables, plan: AccessPlan, blocks: Ints) -> tuple[A
             cell_begin.append(places)
             shift.append(64 - bits)
             places += 1 << bits
+            bits = max(4, (KEY_BITS * count - 1).bit_length())
+            bit_shift.append(64 - bits)
+            bit_bytes += 1 << (bits - 3)
             array_sizes.append(0)
     tables = layout._replace(
         shift=np.array(shift, np.uint64),
         cell_begin=np.array(cell_begin, np.int64),
         cells=np.zeros(cells, np.int32),
         places=np.zeros(2 * places, np.int64),
+        bit_begin=np.array(bit_begin, np.int64),
+        bit_shift=np.array(bit_shift, np.uint64),
+        bits=np.zeros(bit_bytes, np.uint8),
     )
     return tables, np.array(array_sizes, np.int64)
 

@@ -15,12 +15,15 @@ from foretell.filter.access_sets.access_tables import (
     SLOT_MASK,
     AccessTables,
 )
-from foretell.filter.access_sets.table_kernels import place_of_key, slot_of_condition
+from foretell.filter.access_sets.table_kernels import bit_of_key, place_of_key, slot_of_condition
 from foretell.filter.profile_tree.value_keys import LAST_KEY, LEAST_KEY
 from foretell.jit import compiled, inlined, kernel
 
 #: Of each block that an event finds: the group, the first record and the one after the last.
 BLOCK_WORDS = 3
+#: What the kernels count: blocks with candidates, bisections, candidates, matches.
+BLOCKS, BISECTIONS, CANDIDATES, MATCHES = 0, 1, 2, 3
+WORK_KINDS = 4
 #: Runs of numbers up to this length are sorted by insertion.
 _FEW = 24
 _BYTE, _VALUES = 8, 256
@@ -44,7 +47,7 @@ def _first_at_least(bounds: Any, first: int, stop: int, value: int) -> int:
 
 
 @inlined
-def _find_blocks(tables: AccessTables, rows: Any, event: int, blocks: Any) -> tuple[int, int]:
+def _find_blocks(tables: AccessTables, rows: Any, event: int, blocks: Any, work: Any) -> tuple[int, int]:
     """Write the blocks in which an event has candidates; how many there are, and how many candidates."""
     found = candidates = 0
     for g in range(tables.width.size):
@@ -61,6 +64,9 @@ def _find_blocks(tables: AccessTables, rows: Any, event: int, blocks: Any) -> tu
             cell = tables.cell_begin[g] + key
             first, stop = int(tables.cells[cell]), int(tables.cells[cell + 1])
         else:
+            bit = bit_of_key(tables, g, key)
+            if not (tables.bits[bit >> 3] >> (bit & 7)) & 1:
+                continue
             block = tables.places[2 * place_of_key(tables, g, key) + 1]
             first, stop = block >> NUMBER_SHIFT, block & ((1 << NUMBER_SHIFT) - 1)
         kind = tables.sort_kind[g]
@@ -68,6 +74,7 @@ def _find_blocks(tables: AccessTables, rows: Any, event: int, blocks: Any) -> tu
             value, begin = rows[event, tables.sort_slot[g]], tables.bound_begin[g]
             if value == LEAST_KEY:
                 continue
+            work[BISECTIONS] += 1
             low, high = begin + first, begin + stop
             if kind == BY_HIGH:
                 low = _first_at_least(tables.bounds, low, high, value)
@@ -83,6 +90,8 @@ def _find_blocks(tables: AccessTables, rows: Any, event: int, blocks: Any) -> tu
             blocks[BLOCK_WORDS * found + 2] = stop
             found += 1
             candidates += stop - first
+    work[BLOCKS] += found
+    work[CANDIDATES] += candidates
     return found, candidates
 
 
@@ -224,14 +233,16 @@ def match_events(
     blocks: Ints,
     spare: Ints,
     counts: Ints,
+    work: Ints,
 ) -> tuple[int, int]:
     """The profiles of the events from `begin` on, ascending. Ends before the event whose candidates have no room: the
-    event at which it ended, and how much room it needs."""
+    event at which it ended, and how much room it needs. `work` counts what was done."""
     end = 0
     for event in range(begin, stop):
         if wanted[event]:
-            found, candidates = _find_blocks(tables, rows, event, blocks)
+            found, candidates = _find_blocks(tables, rows, event, blocks, work)
             if end + candidates > out.size:
+                work[MATCHES] += end
                 return event, candidates
             first = end
             runs = 0
@@ -259,6 +270,7 @@ def match_events(
             if runs > 1:
                 _sort_runs(out, blocks, runs, first, spare)
         offsets[event - begin + 1] = end
+    work[MATCHES] += end
     return stop, 0
 
 

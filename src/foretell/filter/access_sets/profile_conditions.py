@@ -7,6 +7,7 @@ number and no conditions: it is never stored.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from foretell.filter.access_sets.event_slots import (
     key_of_word,
     words_of,
 )
+from foretell.filter.access_sets.value_codes import ValueCodes
 from foretell.filter.column import Column
 from foretell.filter.profile_index import ProfileComparison, constant_column
 from foretell.filter.profile_tree.value_keys import LAST_KEY, LEAST_KEY
@@ -63,9 +65,10 @@ class ProfileConditions:
 
     @classmethod
     def together(cls, parts: Sequence[ProfileConditions]) -> ProfileConditions:
-        """One after another."""
-        if len(parts) == 1:
-            return parts[0]
+        """One after another, without a copy if only one has profiles."""
+        parts = [part for part in parts if len(part)]
+        if len(parts) < 2:
+            return parts[0] if parts else cls.none()
         counts = np.concatenate([np.zeros(1, np.int64), *[np.diff(part.starts) for part in parts]])
         return cls(
             np.concatenate([part.numbers for part in parts]),
@@ -74,6 +77,10 @@ class ProfileConditions:
             np.concatenate([part.lows for part in parts]),
             np.concatenate([part.spans for part in parts]),
         )
+
+    def where(self, kept: Flags) -> ProfileConditions:
+        """The profiles that are kept."""
+        return self if kept.all() else self.take(np.flatnonzero(kept))
 
     def take(self, places: Ints) -> ProfileConditions:
         """Some of the profiles, in another order."""
@@ -145,7 +152,7 @@ class ConditionReader:
             self._read_chunk(numbers[begin : begin + _CHUNK], _rows_of(columns, begin, len(numbers)), strings)
             for begin in range(0, len(numbers), _CHUNK)
         ]
-        return ProfileConditions.together(parts) if parts else ProfileConditions.none()
+        return ProfileConditions.together(parts)
 
     def _read_chunk(
         self, numbers: Ints, columns: Mapping[str, Column], strings: StringDictionary | None
@@ -179,6 +186,26 @@ class ConditionReader:
         for row, name in enumerate(self.nullables):
             nulls[row] = _column(name, columns, strings).nulls
         return words, nulls
+
+
+#: So many values without a profile are kept for each condition that compares with one.
+_OLD_CODES, _FEW_CODES = 4, 4096
+
+
+def without_old_codes(conditions: ProfileConditions, slots: EventSlots) -> ProfileConditions:
+    """All profiles of an index, with codes of their own values alone if most values are those of removed profiles."""
+    lows = conditions.lows
+    for attribute, codes in enumerate(slots.codes):
+        if len(codes) <= _FEW_CODES:
+            continue
+        rows = np.flatnonzero(conditions.slots == slots.numbers[attribute, SlotKind.CODE])
+        if len(codes) <= _OLD_CODES * len(rows):
+            continue
+        offset = (conditions.spans[rows] == ALL_BUT_ONE).astype(np.int64)
+        slots.codes[attribute] = ValueCodes()
+        lows = lows.copy()
+        lows[rows] = slots.codes[attribute].of(codes.values[lows[rows] - offset]) + offset
+    return replace(conditions, lows=lows)
 
 
 def _rows_of(columns: Mapping[str, Column], begin: int, count: int) -> Mapping[str, Column]:

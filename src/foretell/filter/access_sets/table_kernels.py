@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from foretell.arrays import Floats, Ints
+from foretell.arrays import Ints
 from foretell.filter.access_sets.access_tables import (
     BY_HIGH,
     BY_RANGE,
@@ -63,6 +63,13 @@ def place_of_key(tables: AccessTables, group: int, key: int) -> int:
     return int(begin + place)
 
 
+@inlined
+def bit_of_key(tables: AccessTables, group: int, key: int) -> int:
+    """The number of the bit of a key among those of all groups."""
+    bit = int(np.int64((np.uint64(key) * _HASH) >> tables.bit_shift[group]))
+    return int(8 * tables.bit_begin[group] + bit)
+
+
 @kernel
 def write_blocks(tables: AccessTables, sizes: Ints, groups: Ints, keys: Ints, firsts: Ints, stops: Ints) -> None:
     """Write the block of each key to the tables; keys ascend within their group. `sizes` are those of the arrays."""
@@ -81,6 +88,8 @@ def write_blocks(tables: AccessTables, sizes: Ints, groups: Ints, keys: Ints, fi
                     tables.cells[begin + cell] = stops[block]
                     cell += 1
         else:
+            bit = bit_of_key(tables, g, keys[block])
+            tables.bits[bit >> 3] |= 1 << (bit & 7)
             place = place_of_key(tables, g, keys[block])
             tables.places[2 * place] = keys[block]
             tables.places[2 * place + 1] = firsts[block] << NUMBER_SHIFT | stops[block]
@@ -105,7 +114,7 @@ def write_records(
     slots: Any,
     lows: Ints,
     spans: Ints,
-    chance: Floats,
+    chance: Any,
     places: Ints,
     scratch: Ints,
 ) -> None:

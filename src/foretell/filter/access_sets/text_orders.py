@@ -20,6 +20,9 @@ class TextOrders:
         self._comparisons = tuple(comparisons)
         self._columns: dict[str, list[Column]] = {n: [] for c in comparisons for n in c.parameters}
 
+    def __bool__(self) -> bool:
+        return bool(self._comparisons)
+
     @property
     def nbytes(self) -> int:
         return sum(c.values.nbytes + c.nulls.nbytes for parts in self._columns.values() for c in parts)

@@ -8,7 +8,7 @@ such places.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -189,13 +189,6 @@ class ArrivalRing:
         places = np.arange(self.counters[FRONT], self.counters[END]) & (size - 1)
         for column, values in zip(_columns(self.arrays), columns, strict=True):
             column[..., places] = values
-
-    def move_rows(self, move: Callable[[Ints], Ints]) -> None:
-        """The rows of the template are elsewhere now: move those of the first step's arrivals."""
-        numbers, _, held = self._numbers()
-        at = numbers[held] & (self.size - 1)
-        first = at[self.arrays.owner[at] % self._steps == 0]
-        self.arrays.below[first] = move(self.arrays.below[first])
 
     # ── state ──
 

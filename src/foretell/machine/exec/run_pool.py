@@ -22,6 +22,13 @@ from foretell.storage.recorded_values import array, indices, require, times
 
 _Struct = TypeVar("_Struct", Lanes, Nodes, Timers)
 
+#: With more states a lane has a bit for each that may have runs, and events visit those alone.
+MOST_VISITED = 64
+_WORD = 64
+
+#: So many arrays of lanes are in a snapshot; which states have runs follows from the lists.
+_RECORDED = 4
+
 
 @record
 class RecordedRuns:
@@ -167,7 +174,21 @@ class RunPool:
             lengths=np.zeros(count, np.int32),
             limits=np.full(count, self._most_in_lane, np.int64),
             instants=np.full(count if self.nfa.tables.simultaneous else 1, never, self.time),
+            occupied=np.zeros((count, self._words), np.uint64),
         )
+
+    @property
+    def _words(self) -> int:
+        """The words of a lane's states with runs. Where runs are listed by a key, none: a lane has several lists."""
+        listed = self.nfa.strict or bool((self.nfa.tables.states[:, layout.STATE_KEY] != layout.NONE).any())
+        return 0 if listed or self.nfa.states <= MOST_VISITED else -(-self.nfa.states // _WORD)
+
+    def _occupied(self, heads: NDArray[np.uint32]) -> NDArray[np.uint64]:
+        """The states with runs, by the lists."""
+        bits = np.zeros((len(heads), self._words * _WORD), np.bool_)
+        if bits.size:
+            bits[:, : heads.shape[1]] = heads != layout.NONE
+        return np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
 
     def _new_timers(self, size: int) -> Timers:
         return Timers(np.zeros(size, self.time), np.zeros(size, np.uint32), np.zeros(size, np.int64))
@@ -231,7 +252,7 @@ class RunPool:
             self.link_runs()
         else:
             heads = np.pad(self.lanes.heads, ((0, 0), (0, lists)), constant_values=layout.NONE)
-            self.lanes = self.lanes._replace(heads=heads)
+            self.lanes = self.lanes._replace(heads=heads, occupied=self._occupied(heads))
 
     def link_runs(self) -> None:
         """Make the lists of a strict NFA anew, as its kernel needs them: it may be another kernel now."""
@@ -308,7 +329,7 @@ class RunPool:
             "cells": self.cells[:size],
             "nulls": self.nulls[:size],
             "free": free[free < size],
-            "lanes": list(self.lanes),
+            "lanes": list(self.lanes)[:_RECORDED],
             "nodes": [column[:nodes] for column in self.nodes],
             "timers": [column[:timers] for column in self.timers],
             "kept_nodes": self.kept_nodes,
@@ -365,6 +386,7 @@ class RunPool:
             instants=times(
                 instants, like.instants.dtype, (count if self.nfa.tables.simultaneous else None,), "the lanes of runs"
             ),
+            occupied=self._occupied(heads),
         )
 
 

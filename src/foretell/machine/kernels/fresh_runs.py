@@ -12,6 +12,7 @@ from foretell.machine.kernels.layout import (
     FRESH,
     LONGEST,
     NONE,
+    ONE,
     RUN_BEGAN,
     RUN_LANE,
     RUN_LIST,
@@ -25,6 +26,8 @@ from foretell.machine.kernels.layout import (
     STATE_WAITS,
     THREAD_MARK,
     TIMERS,
+    WORD_MASK,
+    WORD_SHIFT,
     Array,
     S,
     U,
@@ -60,6 +63,8 @@ def admit_fresh(fresh: Any, states: Array, runs: Runs) -> None:
         cells[fresh, RUN_LIST] = S(place)
         cells[fresh, RUN_NEXT] = S(lanes.heads[place, state])
         lanes.heads[place, state] = fresh
+        if lanes.occupied.shape[1] > 0:
+            lanes.occupied[lane, state >> WORD_SHIFT] |= ONE << (state & WORD_MASK)
         lanes.lengths[lane] += 1
         if lanes.lengths[lane] > counters[LONGEST]:
             counters[LONGEST] = lanes.lengths[lane]

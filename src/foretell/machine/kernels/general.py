@@ -22,6 +22,8 @@ from foretell.machine.kernels.held import Held
 from foretell.machine.kernels.layout import (
     ANY,
     ASLEEP,
+    BYTE,
+    BYTE_SHIFT,
     COUNTED,
     CROWDED,
     DEAD,
@@ -42,6 +44,7 @@ from foretell.machine.kernels.layout import (
     NEGATION_GUARD,
     NEXT,
     NONE,
+    ONE,
     RUN_BEGAN,
     RUN_LANE,
     RUN_NEXT,
@@ -68,6 +71,8 @@ from foretell.machine.kernels.layout import (
     TIMERS,
     WANTED,
     WHERE,
+    WORD_MASK,
+    WORD_SHIFT,
     Array,
     S,
     U,
@@ -244,20 +249,36 @@ def new_runs(lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs) -
     `fan` says how many each run might become, by all edges of its state. With many alternatives an event takes few of
     them, and room for all would exhaust the memory.
     """
-    cells, states, predicates = runs.registers.integers, tables.states, batch.events.predicates
     count = starting_runs(row, tables, batch)
     if runs.lanes.lengths[lane] <= 0:
         return count
-    for state in range(U(runs.lanes.heads.shape[1])):
-        touch, key = states[state, STATE_TOUCH], states[state, STATE_KEY]
-        if touch != NONE and not predicates[touch, row]:
-            continue
-        place = lane if key == NONE else U(batch.columns.integers[key, row])
-        late = 1 if states[state, STATE_WAITS] else 0  # a run whose window has passed is a match
-        run = U(runs.lanes.heads[place, state])
-        while run != NONE:
-            count += max(late, held_edges(state, run, row, tables, batch, runs))
-            run = U(cells[run, RUN_NEXT])
+    occupied = runs.lanes.occupied
+    if occupied.shape[1] == 0:
+        for state in range(U(runs.lanes.heads.shape[1])):
+            count += _new_runs_of_state(state, lane, row, tables, batch, runs)
+    for place in range(U(occupied.shape[1])):
+        word, state = occupied[lane, place], place << WORD_SHIFT
+        while word != 0:
+            if word & ONE != 0:
+                count += _new_runs_of_state(state, lane, row, tables, batch, runs)
+            word >>= ONE
+            state += ONE
+    return count
+
+
+@kernel
+def _new_runs_of_state(state: Any, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs) -> int:
+    cells, states = runs.registers.integers, tables.states
+    touch, key = states[state, STATE_TOUCH], states[state, STATE_KEY]
+    if touch != NONE and not batch.events.predicates[touch, row]:
+        return 0
+    place = lane if key == NONE else U(batch.columns.integers[key, row])
+    late = 1 if states[state, STATE_WAITS] else 0  # a run whose window has passed is a match
+    run = U(runs.lanes.heads[place, state])
+    count = 0
+    while run != NONE:
+        count += max(late, held_edges(state, run, row, tables, batch, runs))
+        run = U(cells[run, RUN_NEXT])
     return count
 
 
@@ -299,6 +320,27 @@ def _advance_state(
     return bool(touched)
 
 
+@kernel
+def _advance_occupied(lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output) -> bool:
+    """The same for the states of a lane that have runs: Cayuga's active nodes (section 3.3)."""
+    heads, occupied = runs.lanes.heads, runs.lanes.occupied
+    touched = False
+    for place in range(U(occupied.shape[1])):
+        word, state = occupied[lane, place], place << WORD_SHIFT
+        while word != 0:
+            if word & BYTE == 0:
+                word >>= BYTE_SHIFT
+                state += BYTE_SHIFT
+                continue
+            if word & ONE != 0:
+                touched |= _advance_state(state, lane, row, tables, batch, runs, output)
+                if heads[lane, state] == NONE:
+                    occupied[lane, place] &= ~(ONE << (state & WORD_MASK))
+            word >>= ONE
+            state += ONE
+    return touched
+
+
 @expanded
 def begin_runs(lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output) -> None:
     """Begin runs with an event."""
@@ -317,8 +359,11 @@ def advance_runs(
     counters, touched = runs.counters, False
     counters[FRESH] = S(NONE)
     if runs.lanes.lengths[lane] > 0:
-        for state in range(U(runs.lanes.heads.shape[1])):
-            touched |= _advance_state(state, lane, row, tables, batch, runs, output)
+        if runs.lanes.occupied.shape[1] > 0:
+            touched = _advance_occupied(lane, row, tables, batch, runs, output)
+        else:
+            for state in range(U(runs.lanes.heads.shape[1])):
+                touched |= _advance_state(state, lane, row, tables, batch, runs, output)
     if starting:
         begin_runs(lane, row, tables, batch, runs, output)
     fresh = U(counters[FRESH])

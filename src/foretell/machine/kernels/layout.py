@@ -18,6 +18,12 @@ U: Any = np.uint64
 S: Any = np.int64
 ONE: Any = np.uint64(1)
 
+#: Sets of states are bits of words of 64.
+WORD_SHIFT: Any = np.uint64(6)
+WORD_MASK: Any = np.uint64(63)
+BYTE: Any = np.uint64(255)
+BYTE_SHIFT: Any = np.uint64(8)
+
 #: No run, no predicate, no slot: 32 bits, so that lists of runs need no more.
 NONE: Any = np.uint64(2**32 - 1)
 

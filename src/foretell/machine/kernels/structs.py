@@ -108,6 +108,14 @@ class Events(NamedTuple):
     rows: Any
 
 
+class StartHits(NamedTuple):
+    """Of each event the edges that it begins a run along, as far as predicates say: `edges[offsets[row]:offsets[row +
+    1]]`. Without offsets, or where the first is no 0, all starts have to be asked."""
+
+    offsets: Array
+    edges: Array
+
+
 class Batch(NamedTuple):
     """A batch of events, and what guards are evaluated with. `base` is the position of its first event. Kernels without
     the interpreter get no parameters and no stack."""
@@ -118,6 +126,7 @@ class Batch(NamedTuple):
     parameters: Any
     code: Bytecode
     stack: Any
+    hits: StartHits
 
 
 class Evaluated(NamedTuple):
@@ -130,6 +139,7 @@ class Evaluated(NamedTuple):
     parameters: Any
     code: Bytecode
     stack: Any
+    hits: StartHits
 
 
 class BatchEvents(NamedTuple):
@@ -143,12 +153,13 @@ class BatchEvents(NamedTuple):
 
 class Lanes(NamedTuple):
     """Of each list and state its first run; of each lane how many runs it has (-1: refused), how many it may have, the
-    time of its present instant."""
+    time of its present instant, and where there are many states, as bits, those that may have runs."""
 
     heads: Array
     lengths: Array
     limits: Array
     instants: Array
+    occupied: Array
 
 
 class Nodes(NamedTuple):

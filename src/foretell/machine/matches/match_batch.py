@@ -72,11 +72,6 @@ class MatchBatch:
     def lane(self) -> Ints:
         return self.raw.lane
 
-    @property
-    def intervals(self) -> Ints:
-        """The rows of a template that each match belongs to (see `filter.template_index`)."""
-        return self.raw.rows
-
     @cached_property
     def completed_by_time(self) -> Flags:
         """The matches that the end of their window completed, not an event."""

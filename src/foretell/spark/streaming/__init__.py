@@ -6,6 +6,10 @@ Names are imported on first use: Spark's own processes for a query need little o
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from foretell.extras import require_extra
+
+require_extra("spark", "Foretell on Spark")
+
 if TYPE_CHECKING:
     from foretell.spark.streaming.query import bad, follow, late, matches, refused
 

@@ -28,6 +28,7 @@ from foretell.machine.matches.results import ResultBatch
 from foretell.spark.column_names import column
 from foretell.spark.partitioning.shuffle_rows import SHUFFLE_COLUMNS, ShuffleWriter, map_task
 from foretell.spark.partitioning.statement_groups import StatementGroup
+from foretell.spark.streaming.row_changes import ADD, NetChanges, consecutive
 
 ACTIONS = ("subscribe", "unsubscribe", "add rows", "remove rows", "confirm", "refute")
 
@@ -111,6 +112,39 @@ class ChangeApplier:
     directory: StatementDirectory
     refused: list[tuple[StatementChange, str]] = field(default_factory=list)
     revised: list[ResultBatch] = field(default_factory=list)
+
+    def apply_all(self, engine: Engine, changes: Sequence[StatementChange]) -> None:
+        """Applies changes in their order; consecutive ones of the rows of a table at once, where that is the same."""
+        for together in consecutive(changes):
+            if len(together) == 1 or not self._apply_rows(engine, together):
+                for change in together:
+                    self.apply(engine, change)
+        self.refused.sort(key=lambda refused: refused[0].number or 0)
+
+    def _apply_rows(self, engine: Engine, changes: Sequence[StatementChange]) -> bool:
+        """Applies changes of the rows of one table at once; False where nothing was done, as one of them may have to
+        be refused alone."""
+        name = changes[0].name or ""
+        try:
+            for change in changes:
+                _check_sizes(change)
+            if self.group not in self._targets(changes[0]):
+                return True
+            net = NetChanges.of(changes)
+            if net is None:
+                return False
+            if net.removed:
+                engine.remove_rows(name, net.removed)
+        except ForetellError:
+            return False
+        try:
+            if net.added:
+                engine.add_rows(name, net.added)
+        except ForetellError:
+            for change in changes:
+                if change.action == ADD:
+                    self.apply(engine, change)
+        return True
 
     def apply(self, engine: Engine, change: StatementChange) -> None:
         targets = self.groups[:1]  # the group that reports a change without a target

@@ -129,9 +129,9 @@ class ShardProcessor:
         engine = None if sleeps else self._engine(group, shard, state, before, metadata)
         state_seconds = perf_counter() - started
         applier = ChangeApplier(self.groups, group, shard == group.shards[0], metadata.directory)
-        for change in decode_changes(shard_input.changes):
+        if changes := decode_changes(shard_input.changes):
             assert engine is not None
-            applier.apply(engine, change)
+            applier.apply_all(engine, changes)
         outputs, counts = self._processed(engine, group, shard_input, applier)
         started = perf_counter()
         if before is not None and untouched and (engine is None or not outputs):

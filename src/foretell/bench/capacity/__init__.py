@@ -1,0 +1,1 @@
+"""`foretell bench capacity`: predictions of the performance model beside real pipelines on this machine."""

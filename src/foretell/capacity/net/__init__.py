@@ -1,0 +1,1 @@
+"""Generalised stochastic Petri nets as data, their validation, and their form as flat arrays."""

@@ -1,0 +1,1 @@
+"""Discrete-event simulation of stochastic Petri nets, with confidence intervals by batch means."""
