@@ -98,8 +98,10 @@ def _feed_ends(template: FeedTemplate, row: Row, items: list[Row], first: int) -
         yield popular[2]["time"]
     elif template in (FeedTemplate.PARAMETERIZATION, FeedTemplate.ITERATION):
         channel = [item for item in following if item["channel"] == items[first]["channel"]]
-        rises: Callable[[int], bool] = lambda count: all(  # noqa: E731
-            a["popularity"] < b["popularity"] for a, b in pairwise(channel[:count])
+        rises: Callable[[int], bool] = (
+            lambda count: all(  # noqa: E731
+                a["popularity"] < b["popularity"] for a, b in pairwise(channel[:count])
+            )
         )
         counts = range(3, 4) if template is FeedTemplate.PARAMETERIZATION else range(2, len(channel) + 1)
         for count in counts:

@@ -115,7 +115,12 @@ def test_nodes_of_merged_subscriptions() -> None:
 
 
 def test_every_curve_has_a_figure() -> None:
-    slugs = [*(workload.name.lower() for workload in WORKLOADS), *(figure.slug for figure in figures(True)), "cayuga-optimisations", "feeds"]
+    slugs = [
+        *(workload.name.lower() for workload in WORKLOADS),
+        *(figure.slug for figure in figures(True)),
+        "cayuga-optimisations",
+        "feeds",
+    ]
     points = [
         Point("filter", slug, 1, 1.0, 1.0, figure=slug, curve="x", x=x, y=2.0) for slug in slugs for x in (1.0, 2.0)
     ]
