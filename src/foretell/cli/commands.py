@@ -289,7 +289,7 @@ def bench_command(
     output: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="growth, forecast, filter, calibration: write NAME.html and figures to this folder."
+            metavar="DIR", help="growth, forecast, filter, calibration: write a page and figures to this folder."
         ),
     ] = None,
     events: Annotated[
