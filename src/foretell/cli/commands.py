@@ -283,7 +283,9 @@ def bench_command(
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="growth, forecast, filter, calibration: write NAME.html and figures to this folder."),
+        typer.Option(
+            metavar="DIR", help="growth, forecast, filter, calibration: write a page and figures to this folder."
+        ),
     ] = None,
     events: Annotated[
         int | None,

@@ -87,7 +87,16 @@ class ForetellLanguageServer(LanguageServer):
         """Begins the update of a text, and ends the one that is under way for an older version."""
         if uri in self._updates:
             self._updates[uri].cancel()
-        self._updates[uri] = asyncio.get_running_loop().create_task(self._update(self._documents[uri], delay))
+        task = asyncio.get_running_loop().create_task(self._update(self._documents[uri], delay))
+        task.add_done_callback(self._log_failure)
+        self._updates[uri] = task
+
+    def _log_failure(self, task: asyncio.Task[None]) -> None:
+        """Tells the editor of a mistake of ours, which its log shows; the next version of the text is a new attempt."""
+        failure = None if task.cancelled() else task.exception()
+        if failure is not None:
+            message = f"foretell lsp: {type(failure).__name__}: {failure}"
+            self.window_log_message(types.LogMessageParams(types.MessageType.Error, message))
 
     async def _update(self, document: Document, delay: float) -> None:
         await asyncio.sleep(delay)

@@ -47,6 +47,7 @@ class TrieRows(SortedRows):
         self._profiles = [Appendable(np.int64) for _ in self.sites]
         for site, profiles in zip(self.sites, self._profiles, strict=True):
             profiles.append(site.numbers)
+        self._sorted_rows, self._renumbered = np.zeros(0, np.int64), False
         self._index()
 
     @classmethod
@@ -90,6 +91,16 @@ class TrieRows(SortedRows):
         for number, profiles in enumerate(self._profiles):
             self._profiles[number] = Appendable(np.int64)
             self._profiles[number].append(profiles.array[rows])
+        self._renumbered = True
+
+    def _known_order(self, rows: Ints) -> Ints:
+        """The places among these rows of those that are in the trie, in its order; none where they have new numbers."""
+        if self._renumbered:
+            self._renumbered = False
+            return np.zeros(0, np.int64)
+        place = np.empty(len(self.store), np.int64)
+        place[rows] = np.arange(len(rows))
+        return place[self._sorted_rows[self.store.alive[self._sorted_rows]]]
 
     def _index(self) -> None:
         rows, columns = self.store.numbers, self.store.columns
@@ -99,7 +110,7 @@ class TrieRows(SortedRows):
             else distinct_values([columns[name].take(rows) for name in level.parameters])
             for level in self.levels.levels
         ]
-        self.trie = RowTrie(numbers, len(rows))
+        self.trie = RowTrie(numbers, len(rows), self._known_order(rows))
         self._sorted_rows = rows[self.trie.sorted_rows]
         own = [profiles.array[self._sorted_rows] for profiles in self._profiles]
         self._sorted_profiles = np.full((max(1, len(own)), max(1, len(rows))), UNSATISFIABLE, np.int32)

@@ -14,7 +14,8 @@ from foretell.plan.expressions import IndexKey
 from foretell.plan.lower.arrival_analysis import analyse_sequence
 from foretell.plan.lower.ir import NO_CODE
 from foretell.plan.prefix_sharing import SharedNfa
-from foretell.plan.strategy import Executor, Kernel, NfaShape, Strategy, TemplateMode, choose_kernel, is_longest
+from foretell.plan.shapes import NfaShape
+from foretell.plan.strategy import Executor, Kernel, Strategy, TemplateMode, choose_kernel, is_longest
 from foretell.records import record
 
 

@@ -17,7 +17,9 @@ from foretell.filter.predicates import EventColumns, Predicates
 from foretell.filter.profile_matches import ProfileMatches
 from foretell.filter.string_dictionary import Heap, StringDictionary
 from foretell.jit import read_only
+from foretell.machine.exec.active_set import ActiveSet, OpenLanes
 from foretell.machine.exec.row_selection import RowSelection
+from foretell.machine.exec.start_index import StartIndex
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.lane_index import LaneIndex
 from foretell.machine.input.occurrence_counters import OccurrenceCounters
@@ -27,6 +29,8 @@ from foretell.machine.kernels.structs import Batch, BatchEvents, Bytecode, Evalu
 from foretell.machine.trie_rows import TrieRows
 from foretell.plan.expressions import EventStart, EveryNth, IndexKey, PresenceFlag, ProfileSatisfied, RowSelected
 from foretell.plan.lower.bytecode import Code
+from foretell.plan.lower.detection import Detection, detection_of_nfa
+from foretell.plan.lower.late_guards import LATE_GUARD, LateGuards
 from foretell.plan.lower.program import CompiledNfa, EventExpression
 from foretell.storage.recorded_values import require_range
 
@@ -66,20 +70,29 @@ class BatchColumns:
     def prepare(self, nfa: CompiledNfa, *, interprets: bool) -> None:
         """From now on make the batches of this NFA; `interprets` where kernels reach the interpreter of conditions."""
         self._nfa, self._interprets = nfa, interprets
-        self._predicates = Predicates(nfa.predicates)
+        self.predicates = Predicates(nfa.predicates)
+        self._starts = StartIndex(nfa, self.strings)
+        self.is_late = False  # whether the kernel evaluates the later steps of this batch
+        self.detect(detection_of_nfa(nfa))
         self._site_conditions = [] if nfa.rows is None else [_besides(nfa, n) for n in range(len(nfa.rows.sites))]
         if interprets and len(self._stack.integers) < nfa.code.code.depth:
             self._stack = new_stack(nfa.code.code)
         self._heap: Heap | None = None
         self._kept = Held(self._new_arrays(LEAST_KEPT))
 
+    def detect(self, detection: Detection) -> None:
+        """Evaluate predicates where the detection says."""
+        self._single_step = detection.single_step
+        self._openers = frozenset(opener for place in detection.places for opener in place.openers)
+        self._active = ActiveSet(detection, self.predicates, self._nfa.time) if self._single_step else None
+
     @property
     def lists(self) -> int:
         """The most lists that a value finds, of one type."""
         return max(map(len, self.value_lists.values())) if self.value_lists else 0
 
-    def batch(self, segment: EventSegment) -> KernelBatch:
-        """The batch for the kernels."""
+    def batch(self, segment: EventSegment, lanes: OpenLanes, lane_count: int, alive: int) -> KernelBatch:
+        """The batch for the kernels; `lanes` tell where partial matches wait, of which so many are `alive`."""
         events, count = segment.events, len(segment)
         arrays = self._kept.value if count <= self._kept.value.predicates.shape[1] else self._new_arrays(count)
         flags = self._occurrence_flags(self._nfa.counted, events, segment.lane) if self._nfa.counted else {}
@@ -90,7 +103,22 @@ class BatchColumns:
             found = [self._profiles(self.rows, site, events) for site in range(len(self._site_conditions))]
             flags |= {ProfileSatisfied(n): np.diff(matches.offsets) > 0 for n, matches in enumerate(found)}
             arrays = arrays._replace(rows=self.rows.batch(found, count))
-        self._predicates.write(arrays.predicates.view(np.bool_), events, self.strings, flags)
+        holds = arrays.predicates.view(np.bool_)
+        late, starts = self._nfa.late, self._starts
+        later = frozenset() if late is None else late.predicates
+        self.predicates.write(holds, events, self.strings, flags, self._single_step | later | starts.indexed)
+        begun = starts.write(arrays.hits, holds, events, self.strings) if starts.applies else None
+        self.is_late = late is not None and begun is not None and self._asks_little(late, begun + alive, count)
+        early = self._openers & (later | starts.indexed)
+        if not self.is_late:
+            early |= starts.asked_later | later
+        if begun is None:
+            early |= starts.indexed
+        for number in early - self._single_step:
+            self.predicates.write_rows(number, None, holds, events, self.strings)
+        if self._active is not None:
+            self._active.write(holds, segment, self.strings, lanes, lane_count)
+        self.predicates.write_unions(holds, count, () if begun is None else (starts.begins,))
         for number, expression in enumerate(self._nfa.columns):
             column = self._column(expression, segment)
             arrays.columns.integers[number, :count] = column.values.view(np.int64)
@@ -98,6 +126,10 @@ class BatchColumns:
         time = read_only(events.time.values)
         start = time if events.start is events.time else read_only(events.start.values)
         return KernelBatch(BatchEvents(segment.base, segment.lane.view(np.uint64), time, start), self._held(arrays))
+
+    def _asks_little(self, late: LateGuards, runs: int, count: int) -> bool:
+        """Whether so few runs ask for the conditions of later steps that the kernel evaluates them sooner."""
+        return runs * late.fan * LATE_GUARD < count * late.nanoseconds
 
     def _profiles(self, rows: TrieRows, site: int, events: EventColumns) -> ProfileMatches:
         """The profiles of a site that each event satisfies. Events that no predicate with them needs are left out."""
@@ -113,12 +145,13 @@ class BatchColumns:
         columns, code = len(self._nfa.columns), self._nfa.code.code
         words = np.zeros((max(1, columns), size if columns else 1), np.int64)
         return Evaluated(
-            predicates=np.zeros((max(1, len(self._predicates)), size), np.uint8),
+            predicates=np.zeros((max(1, len(self.predicates)), size), np.uint8),
             rows=np.zeros(size, np.int64) if self.rows is None else self.rows.batch([], 0),
             columns=Values(words.view(np.float64), words, np.zeros(words.shape, np.uint8)),
             parameters=self._parameters if self._interprets else None,
             code=bytecode(code, self.strings),
             stack=self._stack if self._interprets else None,
+            hits=self._starts.arrays(size),
         )
 
     def _held(self, arrays: Evaluated) -> Held[Evaluated]:

@@ -106,6 +106,14 @@ class Events(NamedTuple):
     rows: Any
 
 
+class StartHits(NamedTuple):
+    """Of each event the edges that it begins a run along, as far as predicates say: `edges[offsets[row]:offsets[row +
+    1]]`. Without offsets, or where the first is no 0, all starts have to be asked."""
+
+    offsets: Array
+    edges: Array
+
+
 class Batch(NamedTuple):
     """A batch of events, and what guards are evaluated with. `base` is the position of its first event. Kernels without
     the interpreter get no parameters and no stack."""
@@ -116,6 +124,7 @@ class Batch(NamedTuple):
     parameters: Any
     code: Bytecode
     stack: Any
+    hits: StartHits
 
 
 class Evaluated(NamedTuple):
@@ -128,6 +137,7 @@ class Evaluated(NamedTuple):
     parameters: Any
     code: Bytecode
     stack: Any
+    hits: StartHits
 
 
 class BatchEvents(NamedTuple):

@@ -16,7 +16,7 @@ ADD, REMOVE = "add rows", "remove rows"
 
 
 class RowChange(Protocol):
-    """What a change of a control stream has."""
+    """A change of a control stream, by the columns that are read here."""
 
     action: str | None
     name: str | None
@@ -32,7 +32,7 @@ class NetChanges:
 
     @classmethod
     def of(cls, changes: Sequence[RowChange]) -> NetChanges | None:
-        """What changes of one table come to; None where that depends on their order, or one is malformed. A row that is
+        """The sum of changes of one table; None where it depends on their order, or one is malformed. A row that is
         removed may be added again, with other values."""
         removed: dict[Any, None] = {}
         added: dict[Any, dict[str, Any]] = {}
