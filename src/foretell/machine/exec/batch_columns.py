@@ -14,11 +14,11 @@ from foretell.events.types import Type
 from foretell.filter.column import Column, no_nulls
 from foretell.filter.parameters import with_parameters
 from foretell.filter.predicates import EventColumns, Predicates
-from foretell.filter.profile_matches import ProfileMatches
 from foretell.filter.string_dictionary import Heap, StringDictionary
 from foretell.jit import read_only
 from foretell.machine.exec.active_set import ActiveSet, OpenLanes
 from foretell.machine.exec.row_selection import RowSelection
+from foretell.machine.exec.row_slices import RowSlices
 from foretell.machine.exec.start_index import StartIndex
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.lane_index import LaneIndex
@@ -65,6 +65,7 @@ class BatchColumns:
     value_lists: dict[Type, LaneIndex] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.stop = 0  # the profiles of so many events of the present batch are known
         self._stack = Values(np.zeros(1), np.zeros(1, np.int64), np.zeros(1, np.uint8))  # kernels write to it
 
     def prepare(self, nfa: CompiledNfa, *, interprets: bool) -> None:
@@ -99,10 +100,52 @@ class BatchColumns:
         if self.selection is not None:
             arrays.rows[:count] = self.selection.starts(events)
             flags[RowSelected()] = arrays.rows[:count] != 0
+        self.stop = count
         if self.rows is not None:
-            found = [self._profiles(self.rows, site, events) for site in range(len(self._site_conditions))]
-            flags |= {ProfileSatisfied(n): np.diff(matches.offsets) > 0 for n, matches in enumerate(found)}
-            arrays = arrays._replace(rows=self.rows.batch(found, count))
+            wanted = [None if c is None else self._any_holds(c, events) for c in self._site_conditions]
+            self._slices = RowSlices(self.rows, events, self.strings, wanted)
+            self._satisfied = [np.zeros(count, np.bool_) for _ in wanted]
+            arrays = self._next_slice(arrays, flags)
+        self._evaluate(arrays, flags, segment, lanes, lane_count, alive)
+        for number, expression in enumerate(self._nfa.columns):
+            column = self._column(expression, segment)
+            arrays.columns.integers[number, :count] = column.values.view(np.int64)
+            arrays.columns.nulls[number, :count] = column.nulls
+        time = read_only(events.time.values)
+        start = time if events.start is events.time else read_only(events.start.values)
+        return KernelBatch(BatchEvents(segment.base, segment.lane.view(np.uint64), time, start), self._held(arrays))
+
+    def further(self, segment: EventSegment, batch: KernelBatch, lanes: OpenLanes, alive: int) -> KernelBatch:
+        """The same batch with the profiles of the next events, where one slice has not those of all."""
+        flags: dict[EventExpression, Flags] = {}
+        arrays = self._next_slice(batch.evaluated.value, flags)
+        self._evaluate(arrays, flags, segment, lanes, self._lane_count, alive)
+        return KernelBatch(batch.events, self._held(arrays))
+
+    def _next_slice(self, arrays: Evaluated, flags: dict[EventExpression, Flags]) -> Evaluated:
+        """The batch with the profiles of the next slice; of earlier events it is known whether they satisfied any."""
+        rows, satisfied = self._slices.take()
+        self.stop = self._slices.stop
+        for known, own in zip(self._satisfied, satisfied, strict=True):
+            known |= own
+        flags |= {ProfileSatisfied(site): known for site, known in enumerate(self._satisfied)}
+        return arrays._replace(rows=rows)
+
+    def _any_holds(self, conditions: Predicates, events: EventColumns) -> Flags:
+        """The events for which some of these predicates hold: of others nobody asks for profiles."""
+        return np.asarray(conditions.evaluate(events, self.strings).any(axis=0))
+
+    def _evaluate(
+        self,
+        arrays: Evaluated,
+        flags: Mapping[EventExpression, Flags],
+        segment: EventSegment,
+        lanes: OpenLanes,
+        lane_count: int,
+        alive: int,
+    ) -> None:
+        """Evaluate the predicates of a batch."""
+        events, count, self._lane_count = segment.events, len(segment), lane_count
         holds = arrays.predicates.view(np.bool_)
         late, starts = self._nfa.late, self._starts
         later = frozenset() if late is None else late.predicates
@@ -119,25 +162,10 @@ class BatchColumns:
         if self._active is not None:
             self._active.write(holds, segment, self.strings, lanes, lane_count)
         self.predicates.write_unions(holds, count, () if begun is None else (starts.begins,))
-        for number, expression in enumerate(self._nfa.columns):
-            column = self._column(expression, segment)
-            arrays.columns.integers[number, :count] = column.values.view(np.int64)
-            arrays.columns.nulls[number, :count] = column.nulls
-        time = read_only(events.time.values)
-        start = time if events.start is events.time else read_only(events.start.values)
-        return KernelBatch(BatchEvents(segment.base, segment.lane.view(np.uint64), time, start), self._held(arrays))
 
     def _asks_little(self, late: LateGuards, runs: int, count: int) -> bool:
         """Whether so few runs ask for the conditions of later steps that the kernel evaluates them sooner."""
         return runs * late.fan * LATE_GUARD < count * late.nanoseconds
-
-    def _profiles(self, rows: TrieRows, site: int, events: EventColumns) -> ProfileMatches:
-        """The profiles of a site that each event satisfies. Events that no predicate with them needs are left out."""
-        options = self._site_conditions[site]
-        wanted: Flags | None = None
-        if options is not None:
-            wanted = np.asarray(options.evaluate(events, self.strings).any(axis=0))
-        return rows.matches(site, events, self.strings, wanted)
 
     def _new_arrays(self, count: int) -> Evaluated:
         """Arrays with room for so many events, if they are few for more."""
@@ -146,7 +174,7 @@ class BatchColumns:
         words = np.zeros((max(1, columns), size if columns else 1), np.int64)
         return Evaluated(
             predicates=np.zeros((max(1, len(self.predicates)), size), np.uint8),
-            rows=np.zeros(size, np.int64) if self.rows is None else self.rows.batch([], 0),
+            rows=np.zeros(size, np.int64) if self.rows is None else self.rows.batch([], 0, 0),
             columns=Values(words.view(np.float64), words, np.zeros(words.shape, np.uint8)),
             parameters=self._parameters if self._interprets else None,
             code=bytecode(code, self.strings),

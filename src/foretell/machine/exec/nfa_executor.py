@@ -180,7 +180,9 @@ class NfaExecutor:
             return count
         done = 0
         while done < count:
-            done = self._call_kernel(done, count, batch, probe, ways)
+            if done == self.columns.stop:
+                batch = self.columns.further(segment, batch, self._open_runs, self.alive)
+            done = self._call_kernel(done, self.columns.stop, batch, probe, ways)
             if self.pool.counters[layout.LACKING]:
                 self.now = times[min(done, count - 1)].item()
                 self.make_room(segment.base + done)

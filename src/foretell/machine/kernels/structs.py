@@ -79,7 +79,8 @@ class RowBatch(NamedTuple):
     | ends | [depth - 1, row] where the rows end that agree with it so far down the trie |
     | ranks | [depth - 1, row] how many groups of such rows begin before it |
     | begins | where the rows with each profile of the first level begin; -1 where there are none |
-    | starts, stops | the same of the profiles in `satisfied` of the site of the first level, and where they stop |
+    | first | where the profiles at the site of the first level begin in `satisfied` |
+    | starts, stops | of these profiles, where the rows with each begin and stop; -1 where there are none |
     | descents | a row for each edge (see `layout`) |
     """
 
@@ -90,6 +91,7 @@ class RowBatch(NamedTuple):
     ends: Array
     ranks: Array
     begins: Array
+    first: int
     starts: Array
     stops: Array
     descents: Array
