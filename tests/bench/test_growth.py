@@ -79,7 +79,7 @@ def test_a_quick_run_gives_every_curve(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "takers"),
     [
-        ("--quick", "benchmarks 'growth', 'forecast', 'filter', 'recover', 'calibration' take"),
+        ("--quick", "benchmarks 'growth', 'forecast', 'filter', 'recover', 'calibration', 'capacity' take"),
         ("--output=x", "benchmarks 'growth', 'forecast', 'filter', 'calibration' take"),
         ("--cluster", "benchmark 'spark' takes"),
         ("--events=10000", "benchmark 'spark' takes"),

@@ -9,7 +9,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 from foretell.bench.result import BenchResult
-from foretell.display import listed
 from foretell.errors import InputError, suggestion
 from foretell.language.check import check
 from foretell.language.parser import parse
@@ -23,7 +22,7 @@ def bench(name: str | None, *, as_json: bool, **options: object) -> None:
     given = {option: value for option, value in options.items() if value not in (None, False)}
     for option in given:
         if name not in _TAKERS[option]:
-            takers = listed([f"'{taker}'" for taker in _TAKERS[option]])
+            takers = ", ".join([f"'{taker}'" for taker in _TAKERS[option]])
             noun = "benchmark" if len(_TAKERS[option]) == 1 else "benchmarks"
             verb = "takes" if len(_TAKERS[option]) == 1 else "take"
             raise InputError("unknown-option", f"only the {noun} {takers} {verb} --{option}")
