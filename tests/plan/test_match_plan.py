@@ -60,7 +60,7 @@ def test_a_plan_that_is_extended_stays_as_it_was() -> None:
 
 
 def test_one_compiled_nfa_serves_each_row_of_a_template() -> None:
-    plan = compiled(subscriptions("FOR EACH limits FROM ticks MATCH a , b DEFINE b AS volume > :v"))
+    plan = compiled(subscriptions("FOR EACH limits FROM ticks MATCH a , b DEFINE b AS volume > :v AFTER MATCH CONSUME"))
     (statement,) = plan.statements
     assert statement.runs_by_row
     assert group_of(plan, "s0").selection is None
