@@ -30,7 +30,7 @@ def test_statements_on_spark(tmp_path: Path) -> None:
         "  x: 4 shards per core, by name, with again\n"
         "  again: 4 shards per core, by name, with x\n"
         "  high: one task with all events; statements without PER are spread over the cores\n"
-        "  z: one task for every 16 rows of limits, at most one per core, each with all events\n"
+        "  z: one task with all events; statements without PER are spread over the cores\n"
         "  ticks: shuffled columns: ts, name, price, id (cut: volume)\n"
         "    shuffled events: those that some step accepts, if no ID is NULL\n"
         "    pushed down: price > 149.5 OR price > 149.0 OR price < 1.0\n"
