@@ -72,9 +72,12 @@ class Interrupted(ArrivalExecutor):
 def wherever_possible(monkeypatch: pytest.MonkeyPatch, kind: type[ArrivalExecutor] = ArrivalExecutor) -> None:
     """Arrival lists also where they do not pay."""
 
-    def choose_executor(subscription: CheckedSubscription) -> Decision[Executor]:
-        chosen = original(subscription)
+    def choose_executor(
+        subscription: CheckedSubscription, template: strategy.TemplateMode | None = None
+    ) -> Decision[Executor]:
+        chosen = original(subscription, template)
         possible = chosen.value is Executor.NFA and arrival_hindrance(subscription) is None
+        possible = possible and template is not strategy.TemplateMode.SHARED_RUNS
         possible = possible and not strategy.is_longest(subscription)
         return Decision(Executor.ARRIVALS, "wherever possible") if possible else chosen
 
