@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from foretell.arrays import Flags, Ints
+from foretell.arrays import Appendable, Flags, Ints
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.filter.predicates import EventColumns
 from foretell.filter.profile_matches import ProfileMatches
@@ -17,7 +17,7 @@ from foretell.filter.row_profiles import UNSATISFIABLE, RowProfiles, distinct_va
 from foretell.filter.row_trie import RowTrie
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.machine.kernels.structs import RowBatch, Values
-from foretell.machine.row_store import Appendable, RowStore
+from foretell.machine.row_store import RowStore
 from foretell.machine.template_rows import SortedRows
 from foretell.plan.lower.row_levels import RowLevels
 from foretell.storage.recorded_values import array, require
