@@ -48,7 +48,7 @@ EVENTS = ROOT / "examples/logins.jsonl"
 
 def _without_extras(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", f"{_BLOCK}{code}", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=280)
     assert "Traceback" not in done.stderr, done.stderr
     return done
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +14,7 @@ Row = Mapping[str, Any]
 Chain = tuple[Row, ...]
 
 
-def conjunction_matches(workload: Conjunctions, rows: list[Row], events: list[Row]) -> list[tuple[int, int]]:
+def conjunction_matches(workload: Conjunctions, rows: Sequence[Row], events: Sequence[Row]) -> list[tuple[int, int]]:
     """The numbers of events and subscriptions."""
     return sorted((event["time"], row["id"]) for row in rows for event in events if _holds(workload, row, event))
 
@@ -34,14 +34,14 @@ def _in_range(value: float, low: float | None, high: float | None) -> bool:
 # ── Cayuga ──
 
 
-def cayuga_matches(template: CayugaTemplate, rows: list[Row], events: list[Row]) -> list[tuple[int, int, int]]:
+def cayuga_matches(template: CayugaTemplate, rows: Sequence[Row], events: Sequence[Row]) -> list[tuple[int, int, int]]:
     """Start, end and subscription of each match."""
     return sorted(
         (chain[0]["time"], chain[-1]["time"], row["id"]) for row in rows for chain in _chains(template, row, events)
     )
 
 
-def _chains(template: CayugaTemplate, row: Row, events: list[Row]) -> Iterator[Chain]:
+def _chains(template: CayugaTemplate, row: Row, events: Sequence[Row]) -> Iterator[Chain]:
     """The events of the three steps."""
     for first, event in enumerate(events):
         if _theta(row, "a", event):
@@ -52,7 +52,7 @@ def _chains(template: CayugaTemplate, row: Row, events: list[Row]) -> Iterator[C
                             yield event, events[b], events[c]
 
 
-def _next(template: CayugaTemplate, row: Row, events: list[Row], first: int, at: int) -> Iterator[int]:
+def _next(template: CayugaTemplate, row: Row, events: Sequence[Row], first: int, at: int) -> Iterator[int]:
     """The events that a following step may take: the next one, the next with the primary value, or any such."""
     if template in (CayugaTemplate.LINEAR_STAT, CayugaTemplate.LINEAR_DYN):
         yield from range(at + 1, min(at + 2, len(events)))
@@ -79,7 +79,7 @@ def _dynamic(template: CayugaTemplate, row: Row, step: str, before: Row, event: 
 # ── feeds ──
 
 
-def feed_matches(template: FeedTemplate, rows: list[Row], items: list[Row]) -> list[tuple[int, int, int]]:
+def feed_matches(template: FeedTemplate, rows: Sequence[Row], items: Sequence[Row]) -> list[tuple[int, int, int]]:
     """Start, end and subscription of each match."""
     found = []
     for row in rows:
@@ -89,7 +89,7 @@ def feed_matches(template: FeedTemplate, rows: list[Row], items: list[Row]) -> l
     return sorted(found)
 
 
-def _feed_ends(template: FeedTemplate, row: Row, items: list[Row], first: int) -> Iterator[int]:
+def _feed_ends(template: FeedTemplate, row: Row, items: Sequence[Row], first: int) -> Iterator[int]:
     following = [item for item in items[first : first + 100] if item["website"] == row["website"]]
     popular = [item for item in following if item["popularity"] > row.get("popularity", -1)]
     if template is FeedTemplate.STATELESS and popular[:1] == following[:1]:
@@ -98,10 +98,11 @@ def _feed_ends(template: FeedTemplate, row: Row, items: list[Row], first: int) -
         yield popular[2]["time"]
     elif template in (FeedTemplate.PARAMETERIZATION, FeedTemplate.ITERATION):
         channel = [item for item in following if item["channel"] == items[first]["channel"]]
-        rises: Callable[[int], bool] = lambda count: all(  # noqa: E731
-            a["popularity"] < b["popularity"] for a, b in pairwise(channel[:count])
-        )
         counts = range(3, 4) if template is FeedTemplate.PARAMETERIZATION else range(2, len(channel) + 1)
         for count in counts:
-            if len(channel) >= count and rises(count):
+            if len(channel) >= count and _rises(channel[:count]):
                 yield channel[count - 1]["time"]
+
+
+def _rises(items: Sequence[Row]) -> bool:
+    return all(before["popularity"] < item["popularity"] for before, item in pairwise(items))

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import re
+from time import monotonic
 
 import pytest
 
-from foretell.capacity.net.petri_net import ExponentialTime, FixedTime, Immediately, NetPlace, NetTransition, PetriNet
+from foretell.capacity.findings import findings
+from foretell.capacity.net.petri_net import (
+    INFINITE,
+    Ending,
+    ExponentialTime,
+    FixedTime,
+    Immediately,
+    NetPlace,
+    NetTransition,
+    PetriNet,
+)
 from foretell.capacity.net.validation import mistakes, validated
 from foretell.capacity.simulation.steady_state import SimulationSettings, simulated
 from foretell.errors import InputError
@@ -109,10 +120,42 @@ def test_an_event_that_is_taken_by_another_takes_its_timer_along() -> None:
         {
             "arrive": NetTransition(FixedTime(1.0), outputs={"queue": 1}),
             "serve": NetTransition(FixedTime(1.5), inputs={"queue": 1}),
-            "leave": NetTransition(FixedTime(4.25), inputs={"queue": 1}, servers=1_000, ending=2),  # type: ignore[arg-type]
+            "leave": NetTransition(FixedTime(4.25), inputs={"queue": 1}, servers=1_000, ending=Ending.LOST),
         },
     )
     found = simulated(net, QUICK)
     # A third of the events find no server in time; the others are notified after less than their patience.
     assert found.lost == pytest.approx(1 / 3, abs=0.02)
     assert found.quantiles[0.99] <= 4.25 * 1.02
+
+
+def test_long_lists_and_large_groups_end_with_the_allowance() -> None:
+    """A million tokens for each firing, and servers without number whose tokens are taken from the middle."""
+    group = PetriNet(
+        {"queue": NetPlace(holds_events=True)},
+        {
+            "arrive": NetTransition(ExponentialTime(1.0), outputs={"queue": 400_000}),
+            "leave": NetTransition(ExponentialTime(1.0), inputs={"queue": 1}, servers=INFINITE),
+        },
+    )
+    began = monotonic()
+    with pytest.raises(InputError, match=r"more than 10,000,000 events are in the net at once|ended before"):
+        simulated(group, SimulationSettings(seconds=1))
+    assert monotonic() - began < 20
+
+
+def test_a_clock_that_hardly_ticks_leaves_no_interval() -> None:
+    net = PetriNet(
+        {"queue": NetPlace(holds_events=True), "clock": NetPlace(1), "ticks": NetPlace()},
+        {
+            "arrive": NetTransition(ExponentialTime(1.0), outputs={"queue": 1}),
+            "serve": NetTransition(ExponentialTime(2.0), inputs={"queue": 1}),
+            "tick": NetTransition(FixedTime(1e12), inputs={"clock": 1}, outputs={"clock": 1}),
+        },
+    )
+    found = simulated(net, SimulationSettings(seconds=0.3))
+    assert not found.precise
+    assert found.latency is not None
+    assert found.latency.half == float("inf")
+    (finding,) = findings(found, None, SimulationSettings())
+    assert "from a single batch" in finding.message

@@ -102,6 +102,14 @@ def scenario(folder: Path, text: str) -> Scenario:
             "2:1: provider.rat: unknown key 'rat'\n  2 | [provider]\n    | ^^^^^^^^^^\n  hint: did you mean 'rate'?",
         ),
         (
+            SMALL + "[variants.x]\n\"observr.method\" = 'lossy'\n",
+            " observr: unknown key 'observr'\n  hint: did you mean 'observer'?",
+        ),
+        (
+            SMALL + "[vary]\nkey = 'rate'\nvalues = [10]\n",
+            "6:1: vary: 'rate' names no section\n  6 | [vary]\n    | ^^^^^^\n  hint: write it as \"provider.rate\"",
+        ),
+        (
             SMALL + "[run]\nprecision = 2\n",
             "7:1: run.precision: 2 is no precision\n  7 | precision = 2\n    | ^^^^^^^^^\n"
             "  hint: write a number between 0 and 1, such as 0.05",

@@ -26,7 +26,7 @@ class Client:
     def __init__(self, *, encodings: list[str] | None = None) -> None:
         self._encodings = encodings
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "foretell.cli", "lsp"],
+            [sys.executable, "-m", "foretell.cli", "lsp", "--seconds", "200", "--statement-seconds", "100"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

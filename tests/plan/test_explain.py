@@ -123,14 +123,25 @@ def test_others_in_the_same_nfa_change_the_kernel() -> None:
 def test_templates() -> None:
     plan = explained("SUBSCRIBE w FOR EACH t FROM ticks MATCH a , b DEFINE a AS name = :n AND volume > :v;")
     assert plan.strategy == "NFA, one executor for all rows"
-    each = as_text(explained("SUBSCRIBE w FOR EACH t FROM ticks MATCH a , b DEFINE a AS name = :n, b AS volume > :v;"))
+    statement = "SUBSCRIBE w FOR EACH t FROM ticks MATCH a , b DEFINE a AS name = :n, b AS volume > :v"
+    together = as_text(explained(f"{statement};"))
     assert (
-        "  template: an executor for each row "
-        "(the parameters do more than select the first event by equalities and one bound)\n"
-        "  states: not known (its states depend on the types of its parameters: give its table with --table)\n"
-        "  hint: use the parameters only to select the first event, by equalities and at most one bound: "
+        "  template: one executor for all rows, by their profiles (rows have a partial match in common until they "
+        "differ)\n"
+        "  states: not known (its states depend on the types of its parameters: give its table with --table)"
+    ) in together
+    each = as_text(explained(f"{statement} AFTER MATCH CONSUME;"))
+    assert (
+        "  template: an executor for each row (AFTER MATCH CONSUME chooses among the matches of each row apart)\n"
+        in each
+    )
+    assert (
+        "  hint: do without AFTER MATCH, FIRST, LAST, a[i], and a negation before the first event: "
         "then one executor serves all rows"
     ) in each
+    single = as_text(explained("SUBSCRIBE w FOR EACH t FROM ticks MATCH a DEFINE a AS name = :n AND volume + :v > 3;"))
+    assert "  executor: profile index (a match is one event, so there are no partial matches)\n" in single
+    assert "  template: one index of the rows' profiles (all conditions are about one event)" in single
 
 
 def test_forecasts_have_an_executor_of_their_own() -> None:

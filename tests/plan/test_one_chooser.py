@@ -28,6 +28,8 @@ USERS: Mapping[str, set[str]] = {
     "narrowed_window": {"recover/hidden_patterns.py"},
     "choose_keys": {"plan/compile.py", "plan/explain.py", "plan/single_nfa.py"},
     "choose_kernel": {"plan/lower/flatten.py", "plan/performance_hints.py"},
+    "choose_detection": {"plan/lower/detection.py"},
+    "choose_late_guards": {"plan/lower/flatten.py", "plan/filter_report.py"},
     "choose_executor": set(),
     "arrival_hindrance": set(),
     "as_recorded": {"plan/compile.py"},
@@ -122,4 +124,4 @@ def test_explain_prints_every_choice() -> None:
     (subscription,) = parse(text).checked(tables=types).statements
     assert isinstance(subscription, CheckedSubscription)
     printed = {choice.subject for choice in explain(subscription, types["rows"]).choices}
-    assert printed == set(LINES.values())
+    assert printed == {*LINES.values(), "detection"}

@@ -11,7 +11,6 @@ from foretell.bench.growth.curves import Point
 from foretell.bench.result import BenchResult
 from foretell.charts.page import Chart, save
 
-
 Result = TypeVar("Result", bound=BenchResult)
 
 

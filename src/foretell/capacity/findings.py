@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from foretell.capacity.measures import NetMeasures
@@ -59,8 +60,10 @@ def findings(
     if measures.net.events and measures.latency is None and not measures.growth:
         yield CapacityFinding(SILENT, "no event leads to a notification")
     if not measures.precise and not measures.growth and measures.latency is not None:
-        reached = f"±{measures.latency.relative:.1%} instead of ±{settings.precision:.1%}"
-        message = f"the time is known to {reached}: more 'seconds' or 'firings' in [run] make it more precise"
+        reached = f"to ±{measures.latency.relative:.1%} instead of ±{settings.precision:.1%}"
+        if not math.isfinite(measures.latency.half):
+            reached = "from a single batch, without an interval"
+        message = f"the time is known {reached}: more 'seconds' or 'firings' in [run] make it more precise"
         yield CapacityFinding(IMPRECISE, message)
 
 

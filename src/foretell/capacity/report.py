@@ -158,7 +158,7 @@ def _cells(point: CapacityPoint) -> list[str]:
     busiest = next(iter(point.utilisation), None)
     return [
         time_text(latency.mean) if latency else "unstable" if not point.is_stable else "",
-        f"{latency.relative:.1%}" if latency and latency.half else "",
+        f"{latency.relative:.1%}" if latency and 0 < latency.half < math.inf else "",
         *(time_text(quantiles[q]) if latency and q in quantiles else "" for q in (0.95, 0.99)),
         _equation_text(equation),
         f"{busiest} {point.utilisation[busiest]:.0%}" if busiest else "",

@@ -253,14 +253,19 @@ def explain_command(
 
 
 @app.command("lsp", cls=GroupedCommand)
-def lsp_command() -> None:
+def lsp_command(
+    seconds: Annotated[float, typer.Option(metavar="N", min=0.1, help="Check a text for at most so long.")] = 20.0,
+    statement_seconds: Annotated[
+        float, typer.Option(metavar="N", min=0.1, help="Check one statement for at most so long.")
+    ] = 3.0,
+) -> None:
     """Run the language server, which editors start: errors, completion and help while statements are typed."""
     from foretell.extras import require_extra
 
     require_extra("lsp", "foretell lsp")
     from foretell.lsp.server import serve
 
-    serve()
+    serve(seconds=seconds, statement_seconds=statement_seconds)
 
 
 @app.command(
@@ -283,7 +288,9 @@ def bench_command(
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="growth, forecast, filter, calibration: write NAME.html and figures to this folder."),
+        typer.Option(
+            metavar="DIR", help="growth, forecast, filter, calibration: write a page and figures to this folder."
+        ),
     ] = None,
     events: Annotated[
         int | None,

@@ -71,7 +71,10 @@ def _started(
     strings = StringDictionary()
     compiler = PlanCompiler(strings.constant, observers, (limits or Limits()).edges)
     plan = compiler.compile(program, _types(tables or {}))
-    return MatchRuntime(plan, strings, tables, limits, observers, stages)
+    runtime = MatchRuntime(plan, strings, tables, limits, observers, stages)
+    for group in runtime.groups.values():  # of statements that come later, the next batch does it
+        group.adopt_plans()
+    return runtime
 
 
 def extend_runtime(

@@ -21,7 +21,8 @@ class Optimisations:
     indexes: bool = True
 
 
-_chosen: ContextVar[Optimisations] = ContextVar("optimisations", default=Optimisations())
+_ALL = Optimisations()
+_chosen: ContextVar[Optimisations] = ContextVar("optimisations", default=_ALL)
 
 
 def chosen_optimisations() -> Optimisations:

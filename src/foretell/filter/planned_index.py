@@ -16,7 +16,7 @@ import numpy as np
 
 from foretell.arrays import Flags, Ints
 from foretell.filter.access_sets.access_set_index import AccessSetIndex
-from foretell.filter.access_sets.condition_chances import EventSample
+from foretell.filter.access_sets.condition_chances import AttributeSample
 from foretell.filter.access_sets.tree_profiles import event_keys, tree_profiles
 from foretell.filter.column import Column
 from foretell.filter.predicates import EventColumns
@@ -134,7 +134,7 @@ class PlannedIndex:
         self._since_review = 0
         self._next_review = min(2 * self._next_review, _LAST_REVIEW)
         distribution = self._sample.distribution()
-        sample = EventSample(distribution.attributes, distribution.effective_events)
+        sample = AttributeSample(distribution.attributes, distribution.effective_events)
         if self._tree is not None:
             expected = self._tree.tree.expected_under(distribution)
             if expected.total > 2 * self._tree.tree.expected.total + 1:

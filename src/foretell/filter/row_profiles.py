@@ -17,7 +17,7 @@ from foretell.filter.evaluate.expression import prepared
 from foretell.filter.optimisations import chosen_optimisations
 from foretell.filter.planned_index import planned_index
 from foretell.filter.predicates import EventColumns
-from foretell.filter.profile_index import PlainProfileIndex, ProfileComparison, ProfileIndex
+from foretell.filter.profile_index import MOST_MATCHES, PlainProfileIndex, ProfileComparison, ProfileIndex
 from foretell.filter.profile_matches import ProfileMatches
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.language import tree
@@ -111,14 +111,18 @@ class RowProfiles:
     # ── events ──
 
     def matches(
-        self, events: EventColumns, strings: StringDictionary, wanted: Flags | None = None
+        self,
+        events: EventColumns,
+        strings: StringDictionary,
+        wanted: Flags | None = None,
+        most: int = MOST_MATCHES,
     ) -> Iterator[ProfileMatches]:
-        """The profiles that each event satisfies, for consecutive parts of the batch; of events that are not `wanted`
-        none."""
+        """The profiles that each event satisfies, for consecutive parts of the batch, each of one event or with at most
+        `most` matches before the other conditions; of events that are not `wanted` none."""
         if self._index is None:
-            parts = self._every(len(events), wanted)
+            parts = self._every(len(events), wanted, most)
         else:
-            parts = self._index.slices(events, strings, wanted)
+            parts = self._index.slices(events, strings, wanted, most)
         if not self._others:
             yield from parts
             return
@@ -127,10 +131,10 @@ class RowProfiles:
             yield self._satisfying(events, strings, part, begin)
             begin += len(part)
 
-    def _every(self, events: int, wanted: Flags | None) -> Iterator[ProfileMatches]:
+    def _every(self, events: int, wanted: Flags | None, most: int) -> Iterator[ProfileMatches]:
         """All profiles for each event that is wanted, a limited number of events at a time."""
         profiles = np.flatnonzero(self._rows.array)
-        size = max(1, MOST_PAIRS // max(1, len(profiles)))
+        size = max(1, min(MOST_PAIRS, most) // max(1, len(profiles)))
         for begin in range(0, events, size):
             stop = min(events, begin + size)
             counts = np.full(stop - begin, len(profiles))

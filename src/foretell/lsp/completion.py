@@ -25,7 +25,7 @@ from foretell.lsp.words import StatementWords, Word, WordKind
 #: Longer statements are completed by names alone: the grammar reads all tokens before the cursor.
 _LONGEST = 50_000
 _ALLOWANCE = re.compile(r"--\s*check\s*:\s*allow\b[\w\s,-]*$", re.IGNORECASE)
-_SENTINEL = "x"
+_CASE = re.compile(r"(?:^|\W)CASE$", re.IGNORECASE)
 _WRITTEN = {
     "FOR": ("FOR EACH",),
     "AFTER": ("AFTER MATCH",),
@@ -230,7 +230,9 @@ def _fitting(before: str) -> frozenset[str] | None:
         return None
     parser = token_parser()
     code = without_comments(before)
-    tokens = read_tokens(parser, f"{code} {_SENTINEL}")
+    # CASE is a keyword only before WHEN.
+    following = "WHEN" if _CASE.search(code.rstrip()[-5:]) else "x"
+    tokens = read_tokens(parser, f"{code} {following}")
     if tokens and tokens[-1].start_pos == len(code) + 1:
         tokens.pop()
     if not _reaches(tokens, code):

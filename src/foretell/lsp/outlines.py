@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from foretell.language.layout.placed_tokens import CLAUSES, STREAM_CLAUSES, PlacedToken, StatementScan
+from foretell.language.layout.placed_tokens import (
+    BEFORE_STREAM_CLAUSE,
+    CLAUSES,
+    STREAM_CLAUSES,
+    PlacedToken,
+    StatementScan,
+)
 from foretell.language.layout.source_tokens import SourceToken
+from foretell.language.syntax_hints.vocabulary import STATEMENTS
 from foretell.lsp.words import StatementWords, Word, WordKind
 
 _SIGNS = {
@@ -62,7 +69,8 @@ _KEYWORDS = frozenset(
     ]
 ).union(CLAUSES, STREAM_CLAUSES)
 _AGAIN = ("REPEAT", "PERSIST", "LOOP")
-_STREAM_NAMES = ("TIME", "ID", "ORDER")
+#: Behind these stands a name, whatever the word.
+_BEFORE_NAMES = frozenset(("DOT", "TIME", "ID", "BY", "STREAM", "SUBSCRIBE", "CORRELATE", "EACH"))
 
 
 @dataclass
@@ -126,15 +134,24 @@ def _terminal(word: Word, scan: StatementScan) -> str:
     """The terminal of the grammar that a word most likely is."""
     match word.kind:
         case WordKind.NAME:
-            upper = word.text.upper()
-            if scan.last == "DOT":
-                return "NAME"
-            return "AGAIN" if upper in _AGAIN and scan.clause == "DO" else upper if upper in _KEYWORDS else "NAME"
+            return _keyword(word.text.upper(), scan)
         case WordKind.SIGN if word.text == "<":
             return "LESSTHAN" if scan.in_pattern and scan.last in _QUANTIFIERS else "COMPARISON"
         case WordKind.SIGN:
             return _SIGNS.get(word.text, "OTHER")
     return word.kind.name
+
+
+def _keyword(upper: str, scan: StatementScan) -> str:
+    """The terminal of a word that may be a keyword, or a name where none of its meanings fits."""
+    if scan.last in _BEFORE_NAMES or upper not in _KEYWORDS:
+        return "AGAIN" if upper in _AGAIN and scan.clause == "DO" else "NAME"
+    if upper in STATEMENTS:
+        return "NAME" if scan.last else upper
+    if upper in STREAM_CLAUSES and upper != "NULL":
+        begins = scan.statement == "STREAM" and scan.open_brackets == 0 and scan.last in BEFORE_STREAM_CLAUSE
+        return upper if begins else "NAME"
+    return upper
 
 
 def _note(outline: Outline, word: Word, placed: PlacedToken, before: str, in_condition: bool) -> None:

@@ -27,17 +27,16 @@ from foretell.lsp.symbols import symbols
 
 #: The seconds without a change after which a text is analysed, and checked.
 _ANALYSIS_DELAY, _CHECK_DELAY = 0.1, 0.4
-#: The seconds that a check of a text, and that of one statement, may take.
-SECONDS, STATEMENT_SECONDS = 20.0, 3.0
 
 
 class ForetellLanguageServer(LanguageServer):
     """The texts that an editor has open, and the work on them.
 
-    Features are answered from the text and the latest analysis; analysis and check follow when typing pauses.
+    Features are answered from the text and the latest analysis; analysis and check follow when typing pauses. A check
+    takes at most `seconds`, and for a single statement at most `statement_seconds`.
     """
 
-    def __init__(self, *, seconds: float = SECONDS, statement_seconds: float = STATEMENT_SECONDS) -> None:
+    def __init__(self, *, seconds: float, statement_seconds: float) -> None:
         super().__init__(
             "foretell", version("foretell"), text_document_sync_kind=types.TextDocumentSyncKind.Full, max_workers=1
         )
@@ -87,7 +86,16 @@ class ForetellLanguageServer(LanguageServer):
         """Begins the update of a text, and ends the one that is under way for an older version."""
         if uri in self._updates:
             self._updates[uri].cancel()
-        self._updates[uri] = asyncio.get_running_loop().create_task(self._update(self._documents[uri], delay))
+        task = asyncio.get_running_loop().create_task(self._update(self._documents[uri], delay))
+        task.add_done_callback(self._log_failure)
+        self._updates[uri] = task
+
+    def _log_failure(self, task: asyncio.Task[None]) -> None:
+        """Tells the editor of a mistake of ours, which its log shows; the next version of the text is a new attempt."""
+        failure = None if task.cancelled() else task.exception()
+        if failure is not None:
+            message = f"foretell lsp: {type(failure).__name__}: {failure}"
+            self.window_log_message(types.LogMessageParams(types.MessageType.Error, message))
 
     async def _update(self, document: Document, delay: float) -> None:
         await asyncio.sleep(delay)
@@ -118,7 +126,7 @@ class ForetellLanguageServer(LanguageServer):
         self.text_document_publish_diagnostics(params)
 
 
-def serve(*, seconds: float = SECONDS, statement_seconds: float = STATEMENT_SECONDS) -> None:
+def serve(*, seconds: float, statement_seconds: float) -> None:
     """Serves an editor over standard input and output, until it ends."""
     logging.getLogger("pygls").setLevel(logging.CRITICAL)  # the editor shows what is wrong
     server = ForetellLanguageServer(seconds=seconds, statement_seconds=statement_seconds)

@@ -184,7 +184,7 @@ class InputGroup:
         self, inputs: list[OrderedInput], now: int | float, order: EventOrder, *, ends: bool = False
     ) -> list[ResultBatch]:
         """The results of a batch, and of time until `now`; `ends` where no more events come."""
-        self._adopt_plans()
+        self.adopt_plans()
         segment = self.stream.append(inputs)
         results: list[ResultBatch] = []
         for group in self.nfa_groups:
@@ -248,7 +248,7 @@ class InputGroup:
             if observed is not None:
                 yield observed
 
-    def _adopt_plans(self) -> None:
+    def adopt_plans(self) -> None:
         """Gives executors the plans that changed since the last batch, and the stream the lag columns they need."""
         changed = False
         for group in self.nfa_groups:

@@ -168,9 +168,10 @@ class NfaGroup:
         owner = self.executor.nfa.owners[matches.state]
         by_owner = np.argsort(owner, kind="stable")
         matches, owner = matches.only(by_owner), owner[by_owner]
+        numbers = np.array(list(self.members), np.int64)
+        spans = np.searchsorted(owner, numbers).tolist(), np.searchsorted(owner, numbers + 1).tolist()
         results = []
-        for number, member in self.members.items():
-            first, last = np.searchsorted(owner, [number, number + 1])
+        for member, first, last in zip(self.members.values(), *spans, strict=True):
             if first < last or member.waiting:
                 results.append(member.process(matches.only(slice(first, last)), now, order))
         return results

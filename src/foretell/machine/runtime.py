@@ -236,7 +236,7 @@ class MatchRuntime:
         """The results of a slice of so many events, from which the size of the next one follows."""
         since = monotonic()
         results = self._process(batches, passed)
-        matches = sum([len(result) for result in results if result.forecasts is None]) if results else 0
+        matches = sum([result.weight for result in results if result.forecasts is None]) if results else 0
         advance(events, matches)
         self._slice_size.adapt(events, matches, monotonic() - since, sum(self.ledger.held.values()))
         self.memory.stay_within_budget()

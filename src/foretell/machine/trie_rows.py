@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from foretell.arrays import Appendable, Flags, Ints
+from foretell.arrays import Appendable, Ints
 from foretell.events.ingest.template_tables import TemplateTable
-from foretell.filter.predicates import EventColumns
 from foretell.filter.profile_matches import ProfileMatches
 from foretell.filter.row_profiles import UNSATISFIABLE, RowProfiles, distinct_values
 from foretell.filter.row_trie import RowTrie
@@ -128,18 +127,15 @@ class TrieRows(SortedRows):
 
     # ── a batch ──
 
-    def matches(
-        self, site: int, events: EventColumns, strings: StringDictionary, wanted: Flags | None
-    ) -> ProfileMatches:
-        """The profiles of a site that each event satisfies."""
-        return ProfileMatches.one_after_another(self.sites[site].matches(events, strings, wanted))
-
-    def batch(self, found: Sequence[ProfileMatches], events: int) -> RowBatch:
-        """The rows as kernels take them, with the profiles of each site that the events of a batch satisfy."""
+    def batch(self, found: Sequence[ProfileMatches], begin: int, events: int) -> RowBatch:
+        """The rows as kernels take them, with the profiles that some of so many events satisfy at each site, from event
+        `begin` on."""
         first = np.cumsum([0, *(len(matches.profiles) for matches in found)])
         offsets = np.zeros((max(1, len(found)), events + 1), np.int64)
         for site, matches in enumerate(found):
-            offsets[site] = matches.offsets + first[site]
+            stop = begin + len(matches)
+            offsets[site, :begin], offsets[site, stop:] = first[site], first[site] + matches.offsets[-1]
+            offsets[site, begin : stop + 1] = first[site] + matches.offsets
         satisfied = np.concatenate([np.zeros(0, np.int64), *(matches.profiles for matches in found)])
         trie, site = self.trie, self._first_site
         own = found[site].profiles if site >= 0 and found else satisfied[:0]
@@ -152,6 +148,7 @@ class TrieRows(SortedRows):
             ends=trie.ends,
             ranks=trie.ranks,
             begins=self._begins,
+            first=int(first[site]) if site >= 0 and found else 0,
             starts=starts,
             stops=trie.ends[0].take(starts, mode="clip"),
             descents=self.levels.descents,

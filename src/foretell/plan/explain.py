@@ -13,6 +13,7 @@ from foretell.language.pattern_shape import open_repetitions
 from foretell.language.printer import expression_text, pattern_text
 from foretell.plan.compile import PlanCompiler
 from foretell.plan.expressions import EveryNth, IndexKey
+from foretell.plan.filter_report import filter_choices
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.match_plan import MatchPlan, NfaGroupPlan
 from foretell.plan.nfa.automaton import Automaton, Edge
@@ -161,7 +162,7 @@ def explain(
         registers=registers,
         warnings=tuple(_warnings(subscription)),
         forecast=None if plan is None else _forecast(subscription, plan.automaton),
-        choices=tuple(_choices(subscription.name, strategy, nfa, shared)),
+        choices=tuple(_choices(subscription, strategy, nfa, shared, parameters or {})),
         hints=tuple(hint.text for hint in hints_for(subscription, strategy, nfa, shares=shared is not None)),
         unit="microseconds" if _has_moments(subscription) else None,
         kept_lanes=_kept_lanes(nfa, strategy, observed=observed),
@@ -215,14 +216,20 @@ def _nfa(
 
 
 def _choices(
-    name: str, strategy: Strategy, nfa: SharedNfa | None, shared: NfaGroupPlan | None
+    subscription: CheckedSubscription,
+    strategy: Strategy,
+    nfa: SharedNfa | None,
+    shared: NfaGroupPlan | None,
+    parameters: Mapping[str, Type],
 ) -> Iterator[ExplainedChoice]:
     """Every choice, in the order in which an event meets them."""
     yield ExplainedChoice("executor", strategy.executor.value.value, strategy.executor.why)
     yield from _kernel_choices(strategy, nfa if shared is None else shared.nfa)
+    filtering = filter_choices(subscription, strategy, nfa if shared is None else shared.nfa, parameters)
+    yield from (ExplainedChoice(*choice) for choice in filtering)
     if strategy.executor.value is not Executor.HIDDEN:
         others = [] if shared is None else [m.subscription.name for m in shared.members.values()]
-        others = [f"`{other}`" for other in others if other != name]
+        others = [f"`{other}`" for other in others if other != subscription.name]
         value = f"with {_listed(others)}" if others else strategy.sharing.value.value
         yield ExplainedChoice("sharing", value, strategy.sharing.why)
     if strategy.template is not None:

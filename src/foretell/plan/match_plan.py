@@ -242,7 +242,8 @@ class InputGroupPlan:
         still_open = {kind: number for kind, number in self.open.items() if number in groups}
         alike = self.alike
         if len(groups) < len(self.groups):
-            alike = PersistentMap().updated({key: number for key, number in alike.items() if number in groups})
+            nothing: PersistentMap[tuple[GroupKind, Opening], int] = PersistentMap()
+            alike = nothing.updated({key: number for key, number in alike.items() if number in groups})
         return replace(self, statements=self.statements.without(name), groups=groups, open=still_open, alike=alike)
 
     @cached_property

@@ -14,7 +14,9 @@ from foretell.plan.expressions import IndexKey
 from foretell.plan.lower.arrival_analysis import analyse_sequence
 from foretell.plan.lower.ir import NO_CODE
 from foretell.plan.prefix_sharing import SharedNfa
-from foretell.plan.strategy import Executor, Kernel, NfaShape, Strategy, TemplateMode, choose_kernel, is_longest
+from foretell.plan.shapes import NfaShape
+from foretell.plan.strategy import Executor, Kernel, Strategy, TemplateMode, choose_kernel, is_longest
+from foretell.plan.template_profiles import rows_apart
 from foretell.records import record
 
 
@@ -40,10 +42,10 @@ def hints_for(
     """The hints for one subscription. `nfa` is that of the subscription alone, None where its states are not known;
     with `shares` it runs in a larger one, whose kernel others decide too."""
     per_row = strategy.template is not None and strategy.template.value is TemplateMode.EXECUTOR_PER_ROW
-    if per_row and strategy.observation is None and strategy.executor.value is not Executor.ABSENCE:
+    if per_row and strategy.observation is None and rows_apart(subscription) is not None:
         yield PerformanceHint(
             Gain.INDEXED_ROWS,
-            "use the parameters only to select the first event, by equalities and at most one bound: "
+            "do without AFTER MATCH, FIRST, LAST, a[i], and a negation before the first event: "
             "then one executor serves all rows",
         )
     yield from _lane_hints(subscription, strategy, nfa)

@@ -7,6 +7,7 @@ another edge leads to as well.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from functools import cached_property
@@ -21,7 +22,8 @@ from foretell.plan.nfa.automaton_size import MOST_EDGES
 from foretell.records import record
 
 #: An NFA takes any subscriptions until it has so many states, since the kernel visits each of them on every event.
-MOST_STATES = 64
+#: Where every operator is `,`, it visits runs alone, and finds starts by an index.
+MOST_STATES, MOST_STRICT_STATES = 64, 512
 
 #: It takes those that begin like one of its own until it has so many: elsewhere their common states would be visited
 #: twice. A change of an NFA flattens all its states, which takes 8 µs each.
@@ -90,7 +92,7 @@ class SharedNfa:
 
     @property
     def full(self) -> bool:
-        return len(self.states) >= MOST_STATES
+        return len(self.states) >= (MOST_STRICT_STATES if self.strict else MOST_STATES)
 
     @property
     def full_for_like(self) -> bool:
@@ -172,11 +174,14 @@ class SharedNfa:
         """Pairs of a state of the subscription and the state of this NFA that it is equivalent to."""
         pairs: dict[int, int] = {}
         todo: list[int | None] = [None]
+        known: defaultdict[tuple[int | None, int, int], list[SharedEdge]] = defaultdict(list)
+        for shared in self.edges:
+            known[shared.source, shared.guard.predicate, shared.guard.code].append(shared)
         while todo:
             source = todo.pop()
             shared_source = None if source is None else pairs[source]
             for edge in (e for e in lowered.edges if e.source == source and e.target not in pairs):
-                for shared in (e for e in self.edges if e.source == shared_source):
+                for shared in known.get((shared_source, edge.guard.predicate, edge.guard.code), ()):
                     if (
                         shared.target not in pairs.values()
                         and self._waits_alike(lowered, edge.target, shared.target)

@@ -1,14 +1,6 @@
 """The only place that chooses how a subscription runs: executor, sharing, template mode, observation and kernel.
 
 Every choice is a `Decision`: the value, and the reason in words that `explain` prints.
-
-Arrival lists pay where nothing is known of a combination before its last step: runs would only copy the events that
-the lists hold anyway. A condition between earlier steps changes that: runs evaluate it once and drop the combinations
-that fail, lists evaluate it again for every last step. Measured on ticks, `a ; b ; c` in one run (CPU time, the best of
-two): where few b met a condition with a and half of all events were c, lists took up to 20 times as long; with the
-condition between c and one of the others they took between the same time and 1/8 of it. Where a value that all steps
-share finds the list, they took between 1.3 times as long and 1/24, whatever the other conditions: the runs of that
-measurement were not indexed by the value.
 """
 
 from __future__ import annotations
@@ -24,6 +16,7 @@ from foretell.language.checked import CheckedSubscription
 from foretell.language.printer import expression_text
 from foretell.plan.arrival_hindrances import absence_hindrances, shape_hindrances
 from foretell.plan.lower.arrival_analysis import analyse_sequence
+from foretell.plan.shapes import DetectionShape, NfaShape
 from foretell.plan.template_profiles import is_single_step, rows_apart
 from foretell.plan.template_selection import selection_of, template_selection
 from foretell.records import record
@@ -40,6 +33,9 @@ class Decision(Generic[T]):
 
     value: T
     why: str
+
+    def instead(self, value: T) -> Decision[T]:
+        return Decision(value, "it was asked for")
 
 
 class Executor(Enum):
@@ -368,23 +364,6 @@ MOST_LOCKSTEP_STATES = 16
 
 
 @record
-class NfaShape:
-    """The facts about a flattened NFA by which its kernel is chosen."""
-
-    states: int
-    next_only: bool  # every state waits for the very next event, and ties are not simultaneous
-    runs_code: bool  # a guard compares with bound events
-    has_window: bool
-    goes_back: bool  # an edge leads to an earlier state
-    computes: bool  # an edge computes a register by code, or notes a gap
-    begins_on_every_event: bool
-    chain_nodes: int  # nodes of repeated steps that one event may add to a run
-    keyed: bool = False  # a key indexes the runs of a state
-    longest: bool = False  # AFTER MATCH LONGEST, and nothing is asked of a match after the kernel
-    rows: bool = False  # runs carry the rows of a template that agree so far
-
-
-@record
 class KernelDecision:
     """The kernel of an NFA. With `reverse_scan`, whole batches may be run backwards: the executor decides for each
     batch by its size and the limits on partial matches (machine.kernels.reverse_scan, `ReverseScan.apply`)."""
@@ -434,3 +413,37 @@ def _lockstep_hindrance(shape: NfaShape) -> str | None:
     if shape.states > MOST_LOCKSTEP_STATES:
         return f"there are more than {MOST_LOCKSTEP_STATES} states"
     return None
+
+
+# ── single-step detection ──
+
+#: What it costs to find the events at which a partial match waits, in nanoseconds for an event and a place.
+PARTIAL_EVALUATION = 5.0
+
+
+def choose_detection(shape: DetectionShape) -> Decision[frozenset[int]]:
+    """The predicates that are evaluated only where a partial match waits for them (plan.lower.detection)."""
+    costly = frozenset(n for n, cost in shape.nanoseconds.items() if cost > PARTIAL_EVALUATION)
+    if shape.hindrance is not None or not costly:
+        why = "whole columns are quicker than finding where partial matches wait"
+        return Decision(frozenset(), shape.hindrance or why)
+    most = max(shape.nanoseconds.values())
+    why = f"up to {most:.0f} ns an event are saved, finding where partial matches wait takes {PARTIAL_EVALUATION:.0f}"
+    return Decision(costly, why)
+
+
+# ── late guards ──
+
+#: So many predicates of later steps are evaluated for whole batches in any case: that is quick.
+MOST_EARLY = 16
+
+
+def choose_late_guards(later: int, *, next_only: bool) -> Decision[bool]:
+    """Whether the kernel may evaluate the conditions of later steps (plan.lower.late_guards), from their number."""
+    if not next_only:
+        return Decision(False, "their predicates tell which partial matches an event concerns")
+    if later <= MOST_EARLY:
+        return Decision(False, f"whole columns are quick for {MOST_EARLY} predicates or fewer")
+    return Decision(
+        True, f"{later:,} predicates of later steps: batches that begin few matches evaluate them one by one"
+    )

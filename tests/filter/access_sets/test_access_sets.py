@@ -38,7 +38,7 @@ def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr(generation, "LEAST_CELLS", 0)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.data())
 def test_every_event_finds_the_profiles_that_it_satisfies(data: st.DataObject) -> None:
     conjuncts, types = data.draw(comparisons())

@@ -163,8 +163,13 @@ def rows(columns: Columns, begin: int, stop: int) -> Columns:
 
 
 def test_a_million_profiles_fit() -> None:
-    index = AccessSetIndex(WIDE, wide_table(1_000_000))
+    table = wide_table(1_000_000)
+    tracemalloc.start()
+    index = AccessSetIndex(WIDE, table)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
     assert index.nbytes < 100e6
+    assert peak < 300e6
     assert len(index.match(events_of(np.random.default_rng(1), 100, 100), StringDictionary()).profiles) > 1000
 
 

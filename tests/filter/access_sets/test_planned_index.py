@@ -34,7 +34,7 @@ def hasty(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(planned_index, "_TREE_TIME", 0.0)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.data())
 @pytest.mark.usefixtures("hasty")
 def test_every_event_finds_the_profiles_that_it_satisfies(data: st.DataObject) -> None:

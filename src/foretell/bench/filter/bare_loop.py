@@ -62,8 +62,8 @@ class BareLoop:
     def matches(self, columns: list[Any]) -> pa.Table:
         values, *words = columns
         found = [_find(w, values, *group) for w, (_, *group) in zip(words, self._groups)]
-        times, ids = (np.concatenate(parts) for parts in zip(*found))
-        return pa.table({"row": times, "id": ids})
+        joined: dict[str, Any] = {name: np.concatenate(parts) for name, parts in zip(("row", "id"), zip(*found))}
+        return pa.table(joined)
 
 
 def _filled(table: pa.Table, name: str, value: float) -> Floats:

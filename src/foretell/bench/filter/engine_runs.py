@@ -83,7 +83,7 @@ def affordable_batches(engine: Engine, events: EventSource, most: int, size: int
 
 @dataclass(frozen=True)
 class EngineRun:
-    """What an engine did with a table of subscriptions: seconds and bytes of loading it, then those of the events."""
+    """A table of subscriptions in an engine: the seconds and bytes of loading it, then its pushes."""
 
     load_seconds: float
     nbytes: int

@@ -90,7 +90,8 @@ class PolarsJoin:
             .select("time", "id")
             for key, rows in self._groups
         ]
-        return self._concat(joined).collect().to_arrow()
+        found: pa.Table = self._concat(joined).collect().to_arrow()
+        return found
 
 
 class DuckDbJoin:
@@ -120,6 +121,6 @@ class DuckDbJoin:
 
     def matches(self, events: pa.Table) -> pa.Table:
         self._connection.register("events", events)
-        found = self._connection.sql(self._query).to_arrow_table()
+        found: pa.Table = self._connection.sql(self._query).to_arrow_table()
         self._connection.unregister("events")
         return found

@@ -100,7 +100,7 @@ def _matching(workload: Conjunctions, count: int, events: int) -> BenchResult:
     index.match(_events(_part(columns, 0, 0)), strings)
     built = time.process_time() - started
     seconds, matches = _best(index, columns, strings)
-    limit = events / _seconds_of_loop(workload, table, batch)
+    limit = events / _seconds_of_loop(workload, table, batch, matches)
     note = (
         f"{events / seconds:,.0f} /s, {seconds / events * 1e9:,.0f} ns and {matches / events:.2f} matches an event; "
         f"built in {built:.2f} s, {index.nbytes / 1e6:.1f} MB; a bare loop {limit:,.0f} /s; {index.summary}"
@@ -120,10 +120,13 @@ def _best(index: PlannedIndex, columns: Columns, strings: StringDictionary) -> t
     return best, matches
 
 
-def _seconds_of_loop(workload: Conjunctions, table: pa.Table, batch: pa.Table) -> float:
+def _seconds_of_loop(workload: Conjunctions, table: pa.Table, batch: pa.Table, matches: int) -> float:
+    """The processor time of a bare loop, which must find as many matches."""
     loop = BareLoop(workload, table)
     columns = loop.prepared(batch)
-    loop.matches(columns)
+    found = loop.matches(columns).num_rows
+    if found != matches:
+        raise ValueError(f"{workload.name}: the index finds {matches:,} matches and a bare loop {found:,}")
     started = time.process_time()
     loop.matches(columns)
     return time.process_time() - started

@@ -6,13 +6,17 @@ Of Foretell a reader's columns are made too (`to_arrow`). All must find the same
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
 
 from foretell.bench.filter.bare_loop import BareLoop, matched_times
 from foretell.bench.filter.digests import digest, digest_of
 from foretell.bench.filter.engine_runs import Pushes, affordable_batches, loaded, timed
-from foretell.bench.filter.joins import installed_joins
+from foretell.bench.filter.joins import Join, installed_joins
 from foretell.bench.growth.curves import LONGEST, Point
 from foretell.bench.growth.harness import in_new_process
 from foretell.bench.workloads.conjunctions import WORKLOADS, Conjunctions
@@ -89,23 +93,18 @@ def measured(name: str, count: int, most: int, size: int = BATCH) -> SingleEvent
     for join in joins:
         join.matches(workload.events(1_000))
     pushes = Pushes()
-    seconds, matches = (
-        {system.name: 0.0 for system in (*joins, bare)},
-        dict.fromkeys([j.name for j in (*joins, bare)], 0),
-    )
+    systems: list[tuple[str, _Matching]] = [(join.name, partial(_joined, join)) for join in joins]
+    systems.append((bare.name, partial(_looped, bare)))
+    seconds, matches = dict.fromkeys(dict(systems), 0.0), dict.fromkeys(dict(systems), 0)
     for batch in affordable_batches(ready.engine, workload.events, most, size):
         pushes.add(ready.engine, batch)
-        for join in joins:
-            table, spent = timed(lambda join=join, batch=batch: join.matches(batch))
-            seconds[join.name] += spent
-            matches[join.name] += table.num_rows
-            _require(workload, count, join.name, digest_of(table, "time", "id"), pushes.digests[-1])
-        columns = bare.prepared(batch)
-        table, spent = timed(lambda columns=columns: bare.matches(columns))
-        seconds[bare.name] += spent
-        matches[bare.name] += table.num_rows
-        found = digest(matched_times(table, batch), table["id"].to_numpy())
-        _require(workload, count, bare.name, found, pushes.digests[-1])
+        for system, matching in systems:
+            found, spent, count_found = matching(batch)
+            seconds[system] += spent
+            matches[system] += count_found
+            if found != pushes.digests[-1]:
+                message = f"{name}, {count:,} subscriptions: {system} finds other matches than the engine"
+                raise AssertionError(message)
     rates = [
         SystemRate("push", pushes.events, pushes.pushed, pushes.matches),
         SystemRate("push, to_arrow", pushes.events, pushes.read, pushes.matches),
@@ -114,6 +113,16 @@ def measured(name: str, count: int, most: int, size: int = BATCH) -> SingleEvent
     return SingleEventRun(ready.seconds, ready.nbytes, tuple(rates))
 
 
-def _require(workload: Conjunctions, count: int, system: str, found: int, expected: int) -> None:
-    if found != expected:
-        raise AssertionError(f"{workload.name}, {count:,} subscriptions: {system} finds other matches than the engine")
+#: The digest of the matches of a batch, the processor time that they took, and how many there are.
+_Matching = Callable[[pa.Table], tuple[int, float, int]]
+
+
+def _joined(join: Join, batch: pa.Table) -> tuple[int, float, int]:
+    table, spent = timed(partial(join.matches, batch))
+    return digest_of(table, "time", "id"), spent, table.num_rows
+
+
+def _looped(bare: BareLoop, batch: pa.Table) -> tuple[int, float, int]:
+    """The columns that the loop reads are made before."""
+    table, spent = timed(partial(bare.matches, bare.prepared(batch)))
+    return digest(matched_times(table, batch), np.asarray(table["id"].to_numpy())), spent, table.num_rows

@@ -1,7 +1,8 @@
 """The merged automaton of P-ToPSS (section 4.3): the number of its states, and how often they are entered.
 
-The paper merges all subscriptions into one graph. The engine shares states only within NFAs of some 64 states, since it
-visits each of them on every event. The paper's graph is counted here for sequences of `,` and `;`.
+The paper merges all subscriptions into one graph. The engine has several NFAs, each for subscriptions that begin alike,
+and merges as many states unless more begin alike than an NFA takes. The paper's graph is counted here for sequences of
+`,` and `;`.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,8 @@ class CayugaBenchmark:
         order = zipf_orders(chance, self.skews[0], ATTRIBUTES, count)
         further = np.where(order[:, 0] == primary, order[:, 1], order[:, 0])
         continuous = zipf_orders(chance, self.skews[0], ATTRIBUTES, count)[:, :2]
-        starts, columns = range_starts(self.selectivity), {}
+        starts = range_starts(self.selectivity)
+        columns: dict[str, Any] = {}
         for k in range(ATTRIBUTES):
             own = zipf(chance, skew, self.values, count)
             columns[f"{step}_d{k}"] = optional_values(
@@ -113,8 +115,8 @@ class CayugaBenchmark:
     def levels(self, subscriptions: pa.Table) -> tuple[int, ...]:
         """How many nodes merging leaves on each level: steps of equal conditions after equal steps."""
         columns = self.table(CayugaTemplate.LINEAR_STAT, subscriptions)
-        names = [[name for name in columns.column_names if name.startswith(f"{step}_")] for step in STEPS]
-        paths = [sum(names[: level + 1], []) for level in range(len(STEPS))]
+        prefixes = [tuple(f"{step}_" for step in STEPS[: level + 1]) for level in range(len(STEPS))]
+        paths = [[name for name in columns.column_names if name.startswith(prefix)] for prefix in prefixes]
         return tuple(columns.select(path).group_by(path).aggregate([]).num_rows for path in paths)
 
 
@@ -133,7 +135,7 @@ def text(template: CayugaTemplate) -> str:
     """
     conditions = {step: _condition(step) for step in STEPS}
     if template is CayugaTemplate.LINEAR_DYN:
-        for before, step in zip(STEPS, STEPS[1:]):
+        for before, step in pairwise(STEPS):
             conditions[step] += f" AND c0 >= :{step}_factor * {before}.c0"
     define = ",\n       ".join(f"{step} AS {condition}" for step, condition in conditions.items())
     ending = "" if template in (CayugaTemplate.LINEAR_STAT, CayugaTemplate.LINEAR_DYN) else f"\nWITHIN {TICKS - 1}"

@@ -23,7 +23,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from foretell.arrays import Floats, Ints
+from foretell.arrays import Flags, Floats, Ints
+from foretell.events.ingest.raw_columns import ArrowArray
 
 Columns = dict[str, Any]
 
@@ -72,7 +73,8 @@ class Conjunctions:
     def subscriptions(self, count: int) -> pa.Table:
         """The FOR EACH table, with the numbers of the subscriptions as ids."""
         columns = self.rows(np.random.default_rng([1, count]), count)
-        return pa.table({"id": np.arange(count), **{name: self._values(name, v) for name, v in columns.items()}})
+        found: Columns = {"id": np.arange(count)}
+        return pa.table(found | {name: self._values(name, values) for name, values in columns.items()})
 
     def events(self, count: int, first: int = 0) -> pa.Table:
         """Events whose values have equal probability and are independent; `time` is the number of the event."""
@@ -106,9 +108,10 @@ def zipf_orders(chance: np.random.Generator, skew: float, size: int, count: int)
     return np.argsort(chance.exponential(size=(count, size)) / rates, axis=1)
 
 
-def optional_values(values: NDArray[Any], chosen: NDArray[np.bool_]) -> pa.Array:
+def optional_values(values: NDArray[Any], chosen: Flags) -> ArrowArray:
     """Values of the chosen rows, NULL in the others."""
-    return pa.array(values, mask=~chosen)
+    found: ArrowArray = pa.array(values, mask=~chosen)
+    return found
 
 
 #: Table 3 of Cayuga: the distinct ranges of a continuous attribute, and the part of its domain that each selects.

@@ -13,6 +13,10 @@ from foretell.records import record
 MOST_NODES = 2_000
 
 
+#: The most tokens that move at once, and the most events in the first marking.
+MOST_TOKENS = 1_000_000
+
+
 @record
 class NetMistake:
     """A mistake, with the keys that lead to it in a scenario file: `transitions`, `send`, `rate`."""
@@ -42,6 +46,9 @@ def mistakes(net: PetriNet) -> Iterator[NetMistake]:
     for name, place in net.places.items():
         if place.tokens < 0:
             yield NetMistake(("places", name, "tokens"), f"{place.tokens} is negative", "write 0 or more")
+        if place.holds_events and place.tokens > MOST_TOKENS:
+            message = f"{place.tokens:,} events at the start are too many"
+            yield NetMistake(("places", name, "tokens"), message, f"at most {MOST_TOKENS:,}")
         if place.capacity is not None and place.capacity < max(place.tokens, 1):
             least = max(place.tokens, 1)
             hint = f"write {least:,} or more"
@@ -110,5 +117,7 @@ def _arc_mistakes(net: PetriNet, keys: tuple[str, ...], arcs: Mapping[str, int])
     for place, count in arcs.items():
         if place not in net.places:
             yield NetMistake((*keys, place), f"there is no place '{place}'", suggestion(place, net.places))
+        elif count > MOST_TOKENS:
+            yield NetMistake((*keys, place), f"a multiplicity of {count:,} is too large", f"at most {MOST_TOKENS:,}")
         elif count < 1:
             yield NetMistake((*keys, place), f"a multiplicity of {count} is none", "write 1 or more")

@@ -39,8 +39,6 @@ def petri_net(top: ScenarioSection, rates: RateReader) -> PetriNet:
 def _place(given: ScenarioSection) -> NetPlace:
     given.known("tokens", "capacity", "events")
     tokens = given.count("tokens", 0, least=0) or 0
-    if tokens > 10_000_000 and given.flag("events", False):
-        given.refuse("tokens", f"{tokens:,} events at the start are too many", "write at most 10000000")
     return NetPlace(tokens, given.count("capacity"), given.flag("events", False))
 
 

@@ -22,6 +22,8 @@ from foretell.records import record
 
 SIMULATION, CHAIN = "simulation", "chain"
 
+_SECTIONS = ("title", *service_sections.SECTIONS, *net_sections.SECTIONS, "run")
+
 #: The most points of a scenario: values times variants.
 MOST_POINTS = 1_000
 
@@ -62,7 +64,7 @@ def read_scenario(path: Path, meter: Meter) -> Scenario:
 def scenario_of(given: Mapping[str, Any], home: Path, meter: Meter, text: str = "", file: str = "") -> Scenario:
     """The scenario of these values; `text` and `file` are where they come from."""
     top = ScenarioSection(given, (), text, file)
-    top.known("title", *service_sections.SECTIONS, *net_sections.SECTIONS, "run", "vary", "variants")
+    top.known(*_SECTIONS, "vary", "variants")
     method, simulation, finds_saturation = _run(top.section("run"))
     rates = RateReader(home, meter)
     key, values = _varied(top.section("vary")) if "vary" in top else ("", [None])
@@ -91,6 +93,7 @@ def _point(
     given: Mapping[str, Any], text: str, file: str, rates: RateReader, variant: str, value: float | None
 ) -> ScenarioPoint:
     top = ScenarioSection(given, (), text, file)
+    top.known(*_SECTIONS)  # [vary] and variants may name others
     own = [name for name in net_sections.SECTIONS if name in top]
     if own:
         for name in service_sections.SECTIONS:

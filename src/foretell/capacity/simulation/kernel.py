@@ -20,14 +20,17 @@ from foretell.jit import inlined, kernel
 TIME_UP, BUDGET, NO_DRAWS, NO_TOKENS, NO_TIMERS, DEADLOCK, LOOP = 0, 1, 2, 3, 4, 5, 6
 
 #: The entries of `SimulationState.counters`.
-FREE, FREE_COUNT, DRAWN, NOTIFIED, IMMEDIATES, INSTANT, LAST = 0, 1, 2, 3, 4, 5, 6
-COUNTERS = 7
+FREE, FREE_COUNT, DRAWN, NOTIFIED, IMMEDIATES, INSTANT, LAST, STEPS = 0, 1, 2, 3, 4, 5, 6, 7
+COUNTERS = 8
 
 #: The entries of `SimulationState.clock`: time, and the sum of the times from event to notification.
 NOW, LATENCY = 0, 1
 
 #: The draws that one firing takes at most.
 _DRAWS = 4
+
+#: The steps along lists of events after which the kernel returns, as if its budget were used.
+_MOST_STEPS = 20_000_000
 
 #: So many immediate transitions fire at one instant before the net is taken for a loop.
 MOST_AT_ONCE = 10_000_000
@@ -128,6 +131,7 @@ def _refresh(net: FlatNet, state: SimulationState, transition: int) -> bool:
 @inlined
 def _take(state: SimulationState, place: int, index: int) -> float:
     """Takes the token with this index in the order of arrival out of a place; the time of its event."""
+    state.counters[STEPS] += 1 + index
     before = -1
     token = state.first[place]
     for _ in range(index):
@@ -148,6 +152,7 @@ def _take(state: SimulationState, place: int, index: int) -> float:
 @inlined
 def _put(state: SimulationState, place: int, occurred: float) -> None:
     """Puts an event behind the others of a place."""
+    state.counters[STEPS] += 1
     token = state.counters[FREE]
     state.counters[FREE] = state.following[token]
     state.counters[FREE_COUNT] -= 1
@@ -299,7 +304,10 @@ def simulate(net: FlatNet, state: SimulationState, until: float, budget: int) ->
     for transition in range(len(net.kind)):
         if not _refresh(net, state, transition):
             return NO_TIMERS
+    state.counters[STEPS] = 0
     for _ in range(budget):
+        if state.counters[STEPS] > _MOST_STEPS:
+            return BUDGET
         if len(state.draws) - state.counters[DRAWN] < _DRAWS:
             return NO_DRAWS
         if state.counters[FREE_COUNT] < len(state.moved):

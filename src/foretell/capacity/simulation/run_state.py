@@ -58,6 +58,13 @@ class Allowance:
         self.firings = firings
         self._deadline = monotonic() + seconds
 
+    def part(self, firings: int) -> Allowance:
+        """So many of the firings, until the same moment; they are no longer in this allowance."""
+        part = Allowance(min(firings, self.firings), 0.0)
+        part._deadline = self._deadline
+        self.firings -= part.firings
+        return part
+
     def is_used(self) -> bool:
         return self.firings <= 0 or monotonic() > self._deadline
 

@@ -13,12 +13,15 @@ from foretell.capacity.net.petri_net import Ending, FixedTime, PetriNet
 from foretell.capacity.net.token_limit import token_limit
 from foretell.capacity.simulation import kernel
 from foretell.capacity.simulation.batch_means import BATCHES, WARM_UP, correlated, growth_of, paired, ratio
-from foretell.capacity.simulation.run_state import Allowance, BatchSums, SimulationRun
+from foretell.capacity.simulation.run_state import MOST_EVENTS, Allowance, BatchSums, SimulationRun
 from foretell.errors import InputError
 from foretell.records import record
 
 #: The firings from which the first length of a batch follows, and those of a batch.
 _PILOT, _FIRST_BATCH = 20_000, 2_000
+
+#: The most seconds of each half of a short run.
+_SHORT = 5.0
 
 #: Ticks of the slowest deterministic transition in the first batch.
 _INTERVALS = 5
@@ -73,10 +76,13 @@ def _fullest(net: PetriNet, run: SimulationRun) -> TokenGrowth:
 
 def _first_length(run: SimulationRun, allowance: Allowance) -> float:
     """A time in which as many transitions fire as a first batch should have, and any clock ticks several times."""
-    pilot = Allowance(min(_PILOT, allowance.firings), math.inf)
+    pilot = allowance.part(_PILOT)
     begun = pilot.firings
     run.advance(math.inf, pilot)
-    allowance.firings -= begun - pilot.firings
+    allowance.firings += pilot.firings
+    if run.is_full:
+        message = f"more than {MOST_EVENTS:,} events are in the net at once"
+        raise InputError("too-large", message, hint="check the rates and the multiplicities")
     if not run.now:
         raise InputError("endless", "no time passes in the net: only immediate transitions fire", hint="add a rate")
     return max(run.now / (begun - pilot.firings) * _FIRST_BATCH, _INTERVALS * longest_delay(run.net))
@@ -142,9 +148,9 @@ def short_run(net: PetriNet, firings: int, seed: int) -> tuple[NetMeasures, floa
     """The measures of the second half of so many firings, the events a second by which the net then grows, and the
     seconds of that half."""
     run = SimulationRun(net, seed)
-    run.advance(math.inf, Allowance(firings // 2, math.inf))
+    run.advance(math.inf, Allowance(firings // 2, _SHORT))
     before = run.marking()
-    sums = run.advance(math.inf, Allowance(firings // 2, math.inf))
+    sums = run.advance(math.inf, Allowance(firings // 2, _SHORT))
     held = [place.holds_events for place in net.places.values()]
     more = sum(after - first for after, first, event in zip(run.marking(), before, held) if event)
     if not sums.seconds:

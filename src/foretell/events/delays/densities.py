@@ -134,7 +134,7 @@ def _log_integrals(first: LogValues, second: LogValues, times: Floats, marks: Fl
 
 
 def _log_block(first: LogValues, second: LogValues, times: Floats, marks: Floats, others: Floats) -> Floats:
-    """Each integral is two: of the half near 0, and of the half near the end, from which the second function counts."""
+    """Each integral has two parts: the half near 0, and that near the end, from which the second function counts."""
     count, twice = len(times), np.tile(times, 2)
     near, far = _log_edges(times, marks, others), _log_edges(times, others, marks)
     edges = np.concatenate([near, far])
@@ -145,8 +145,7 @@ def _log_block(first: LogValues, second: LogValues, times: Floats, marks: Floats
         left, is_near = twice[number] - distance, number < count
         return first(np.where(is_near, distance, left)) + second(np.where(is_near, left, distance)) + log
 
-    halves = log_integrals(integrand, owner, edges[owner, place], edges[owner, place + 1], 2 * count)
-    return np.asarray(np.logaddexp(halves[:count], halves[count:]))
+    return log_integrals(integrand, owner, edges[owner, place], edges[owner, place + 1], count)
 
 
 def _log_edges(times: Floats, marks: Floats, others: Floats) -> Floats:

@@ -59,6 +59,8 @@ _NARROWEST = 1e-14
 
 def log_integrals(log_f: LogFunction, owner: Ints, low: Floats, high: Floats, count: int) -> Floats:
     """The logarithms of `count` integrals: each is the sum over its panels, from `low` to `high`.
+    The owner of a panel is the number of its integral, plus a multiple of `count` where the integral has several parts,
+    each with a function of its own.
 
     >>> panels = np.zeros(2, np.int64), np.array([0.0, 1.0]), np.array([1.0, 1000.0])
     >>> round(float(np.exp(log_integrals(lambda owner, x: -x / 2, *panels, 1))[0]), 9)
@@ -69,26 +71,25 @@ def log_integrals(log_f: LogFunction, owner: Ints, low: Floats, high: Floats, co
     for _ in range(_MOST_ROUNDS):
         if not len(owner):
             break
-        half = (high - low) / 2
+        half, number = (high - low) / 2, owner % count
         points = (low + half)[:, None] + half[:, None] * _NODES
         logs = log_f(np.broadcast_to(owner[:, None], points.shape), points)
         # Values are relative to the largest one of their integral so far.
         largest = scale.copy()
-        np.maximum.at(largest, owner, logs.max(axis=1))
+        np.maximum.at(largest, number, logs.max(axis=1))
         with np.errstate(invalid="ignore"):
             done *= np.where(np.isneginf(scale), 0.0, np.exp(scale - largest))
-            values = np.where(np.isneginf(logs), 0.0, np.exp(logs - largest[owner][:, None]))
+            values = np.where(np.isneginf(logs), 0.0, np.exp(logs - largest[number][:, None]))
         scale = largest
         whole = half * (values @ _KRONROD)
         error = np.abs(whole - half * (values @ _GAUSS))
-        total = done + np.bincount(owner, whole, count)
+        total = done + np.bincount(number, whole, count)
         near = np.maximum(_TOLERANCE, _ROUNDING * np.abs(np.nan_to_num(scale, neginf=0.0)))
-        split = (error > near[owner] * total[owner]) & (half > _NARROWEST * np.maximum(np.abs(low), np.abs(high)))
-        done += np.bincount(owner[~split], whole[~split], count)
+        split = (error > near[number] * total[number]) & (half > _NARROWEST * np.maximum(np.abs(low), np.abs(high)))
+        done += np.bincount(number[~split], whole[~split], count)
         owner, low, high = owner[split], low[split], high[split]
         middle = (low + high) / 2
         owner, low, high = np.tile(owner, 2), np.concatenate([low, middle]), np.concatenate([middle, high])
-    done += np.bincount(owner, np.zeros(len(owner)), count)
     with np.errstate(divide="ignore"):
         return np.log(done) + np.where(np.isneginf(scale), 0.0, scale)
 

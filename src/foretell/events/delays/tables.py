@@ -10,9 +10,9 @@ from scipy.interpolate import CubicSpline, PchipInterpolator
 
 from foretell.arrays import Flags, Floats
 
-#: A table has at most so many intervals. A spline that is not near with a quarter of them never is: then the function
+#: A table has at most so many intervals. A spline that is not near with half of them never is: then the function
 #: is not smooth where the delays are odd enough.
-MOST_INTERVALS, MOST_SMOOTH_INTERVALS = 8192, 2048
+MOST_INTERVALS, MOST_SMOOTH_INTERVALS = 8192, 4096
 
 #: A narrower interval is not halved.
 NARROWEST = 1e-9

@@ -1,8 +1,9 @@
 """The access-set index: profiles in generations of access tables, which grow and shrink while events are matched.
 
-New profiles wait until the next batch. A few of them are compared one by one; more become a generation. A generation is
-merged with the ones before it that are less than four times as large, so that a profile moves a logarithmic number of
-times (Bentley and Saxe 1980). Removed profiles are marked, and dropped when half of a generation is gone.
+New profiles wait until the next batch. A few of them are compared one by one; the first ones, and more, become a
+generation. A generation is merged with the ones before it that are less than four times as large, so that a profile
+moves a logarithmic number of times (Bentley and Saxe 1980). Removed profiles are marked, and dropped when half of a
+generation is gone.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 from foretell.arrays import Flags, Ints, room_for
 from foretell.events.types import Type
-from foretell.filter.access_sets.condition_chances import EventSample
+from foretell.filter.access_sets.condition_chances import AttributeSample
 from foretell.filter.access_sets.event_slots import EventSlots
 from foretell.filter.access_sets.generation import Generation
 from foretell.filter.access_sets.match_kernels import BLOCK_WORDS, append_matches, match_events, match_recent
@@ -37,6 +38,7 @@ from foretell.filter.profile_index import (
 from foretell.filter.profile_matches import ProfileMatches
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.language.printer import expression_text
+from foretell.records import record
 
 #: Profiles that are compared one by one, at most, and those that are read before the next batch.
 MOST_RECENT, _MANY = 256, 4096
@@ -59,7 +61,7 @@ class AccessSetIndex:
         self,
         comparisons: Sequence[ProfileComparison],
         columns: Mapping[str, Column],
-        sample: EventSample | None = None,
+        sample: AttributeSample | None = None,
     ) -> None:
         kinds = {name: column.kind for name, column in columns.items()}
         alone = constants_alone(comparisons)
@@ -70,7 +72,7 @@ class AccessSetIndex:
         self._sample = sample
         self._generations: list[Generation] = []
         self._recent = ProfileConditions.none()
-        self._waiting: list[tuple[Ints, Mapping[str, Column]]] = []
+        self._waiting: list[_Addition] = []
         self._removed: list[Ints] = []
         self._live = np.zeros(0, np.bool_)
         self._numbers = self._count = 0
@@ -93,8 +95,8 @@ class AccessSetIndex:
         self._count += count
         self._text_orders.add(columns)
         if count:
-            self._waiting.append((numbers, columns))
-        if sum(len(waiting) for waiting, _ in self._waiting) >= _MANY and not self._reader.has_texts:
+            self._waiting.append(_Addition(numbers, columns))
+        if sum(len(addition.numbers) for addition in self._waiting) >= _MANY and not self._reader.has_texts:
             self._settle(None)
         return numbers
 
@@ -104,7 +106,7 @@ class AccessSetIndex:
         self._count -= len(present)
         self._removed.append(present)
 
-    def plan(self, sample: EventSample) -> None:
+    def plan(self, sample: AttributeSample) -> None:
         """Put all profiles into new groups, chosen for the events of a sample."""
         self._sample = sample
         conditions = self.conditions()
@@ -114,12 +116,12 @@ class AccessSetIndex:
     def _settle(self, strings: StringDictionary | None) -> None:
         """Take in what has changed since the last batch."""
         if self._waiting:
-            numbers, columns = _one_after_another(self._waiting)
+            added = _together(self._waiting)
             self._waiting = []
-            read = self._reader.read(numbers, columns, strings)
+            read = self._reader.read(added.numbers, added.columns, strings)
             read = read.where(self._live[read.numbers])
             recent = ProfileConditions.together([self._recent, read])
-            if len(recent) <= MOST_RECENT:
+            if len(recent) <= MOST_RECENT and self._generations:
                 self._recent = recent
             else:
                 self._grow(recent)
@@ -238,7 +240,7 @@ class AccessSetIndex:
         parts = [generation.conditions(self._reader.slots) for generation in self._generations]
         return ProfileConditions.together([*parts, self._recent])
 
-    def saving(self, sample: EventSample) -> tuple[float, int]:
+    def saving(self, sample: AttributeSample) -> tuple[float, int]:
         """The nanoseconds that an event would save, if the groups of the largest generation were planned for the events
         of a sample; and the events that it has matched."""
         if not self._generations:
@@ -352,14 +354,21 @@ class _Scratch:
             self._out, self._spare = np.empty(room, np.int64), np.empty(room, np.int64)
 
 
-def _one_after_another(
-    parts: Sequence[tuple[Ints, Mapping[str, Column]]],
-) -> tuple[Ints, Mapping[str, Column]]:
+@record
+class _Addition:
+    """The profiles of one call of `add`."""
+
+    numbers: Ints
+    columns: Mapping[str, Column]
+
+
+def _together(parts: Sequence[_Addition]) -> _Addition:
     """The profiles of several calls, so that those that come one by one are read together."""
+    first = parts[0]
     if len(parts) == 1:
-        return parts[0]
-    columns = {name: stacked([columns[name] for _, columns in parts]) for name in parts[0][1]}
-    return np.concatenate([numbers for numbers, _ in parts]), columns
+        return first
+    columns = {name: stacked([part.columns[name] for part in parts]) for name in first.columns}
+    return _Addition(np.concatenate([part.numbers for part in parts]), columns)
 
 
 def _orders_texts(comparison: ProfileComparison, kinds: Mapping[str, Type]) -> bool:

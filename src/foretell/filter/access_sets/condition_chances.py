@@ -7,6 +7,7 @@ among the bounds of ranges as these do themselves.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from foretell.arrays import Floats, Ints
 from foretell.filter.access_sets.event_slots import ALL_BUT_ONE, LAST_FLOAT, LEAST_FLOAT, EventSlots, SlotKind
@@ -20,7 +21,7 @@ _QUANTILES = 512
 
 
 @record
-class EventSample:
+class AttributeSample:
     """The distribution of each attribute's keys in a sample of so many events."""
 
     attributes: tuple[ValueDistribution, ...]
@@ -31,9 +32,9 @@ class EventSample:
 class ConditionChances:
     """Of each condition its chance; of a range also that of one which ends later, at the end of its width class."""
 
-    chance: Floats
-    window: Floats
-    width_class: Ints
+    chance: NDArray[np.float32]
+    window: NDArray[np.float32]
+    width_class: NDArray[np.int8]
 
 
 #: Width classes of ranges: without an upper or a lower bound, and others by the size of the range.
@@ -41,10 +42,13 @@ FROM_LOW, UP_TO_HIGH, FIRST_CLASS = 0, 1, 2
 CLASSES = 64
 
 
-def condition_chances(conditions: ProfileConditions, slots: EventSlots, sample: EventSample | None) -> ConditionChances:
-    chance = np.ones(len(conditions.slots))
-    window = np.ones(len(conditions.slots))
-    width_class = np.full(len(conditions.slots), -1, np.int64)
+def condition_chances(
+    conditions: ProfileConditions, slots: EventSlots, sample: AttributeSample | None
+) -> ConditionChances:
+    # Small numbers: of a million profiles these are four million.
+    chance = np.ones(len(conditions.slots), np.float32)
+    window = np.ones(len(conditions.slots), np.float32)
+    width_class = np.full(len(conditions.slots), -1, np.int8)
     for slot, (attribute, kind) in enumerate(slots.used):
         rows = np.flatnonzero(conditions.slots == slot)
         if not len(rows) or kind is SlotKind.PRESENCE:
@@ -66,7 +70,7 @@ def condition_chances(conditions: ProfileConditions, slots: EventSlots, sample: 
     return ConditionChances(chance, window, width_class)
 
 
-def _chances_of_values(values: Ints, distribution: ValueDistribution | None, sample: EventSample | None) -> Floats:
+def _chances_of_values(values: Ints, distribution: ValueDistribution | None, sample: AttributeSample | None) -> Floats:
     """The chance of each value; those that a sample does not have are a little likely, too."""
     if distribution is None or sample is None:
         return np.full(len(values), 1.0 / max(1, len(values)))

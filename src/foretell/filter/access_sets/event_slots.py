@@ -1,4 +1,4 @@
-"""Event slots: what profiles look at of each event, as a row of words.
+"""Event slots: the words of an event that profiles look at, a row for each event.
 
 An attribute is an expression, compared as INT or as FLOAT. It has up to three slots, each only if a profile uses it:
 its value as a key (filter.profile_tree.value_keys), the code of its value among those that profiles compare with for
@@ -37,7 +37,7 @@ LEAST_FLOAT, LAST_FLOAT = key_of(-np.inf, Type.FLOAT), key_of(np.inf, Type.FLOAT
 
 
 class SlotKind(IntEnum):
-    """What a slot has of an attribute."""
+    """The property of an attribute that a slot holds."""
 
     KEY = 0
     CODE = 1

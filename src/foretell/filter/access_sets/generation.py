@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.arrays import Floats, Ints
+from foretell.arrays import Ints
 from foretell.filter.access_sets.access_plan import AccessPlan, plan_access
 from foretell.filter.access_sets.access_tables import (
     BY_RANGE,
@@ -16,7 +16,7 @@ from foretell.filter.access_sets.access_tables import (
     AccessTables,
     slot_words,
 )
-from foretell.filter.access_sets.condition_chances import EventSample, condition_chances, key_limits
+from foretell.filter.access_sets.condition_chances import AttributeSample, condition_chances, key_limits
 from foretell.filter.access_sets.event_slots import EventSlots, SlotKind
 from foretell.filter.access_sets.match_kernels import CANDIDATES, MATCHES, WORK_KINDS
 from foretell.filter.access_sets.profile_conditions import ProfileConditions
@@ -53,11 +53,13 @@ class Generation:
     events: int = 0
 
     @classmethod
-    def of(cls, conditions: ProfileConditions, slots: EventSlots, sample: EventSample | None) -> Generation:
+    def of(cls, conditions: ProfileConditions, slots: EventSlots, sample: AttributeSample | None) -> Generation:
         """The tables of profiles, planned for the events of a sample."""
         chances = condition_chances(conditions, slots, sample)
         plan = plan_access(conditions, slots, chances)
-        tables, places, sizes = _tables(conditions, plan, slots, chances.chance)
+        chance = chances.chance
+        del chances  # the rest of it is as large as the tables
+        tables, places, sizes = _tables(conditions, plan, slots, chance)
         typical = conditions.take(np.arange(0, len(conditions), 1 + len(conditions) // _TYPICAL))
         plan = replace(plan, group=np.zeros(0, np.int64))  # 8 MB of a million profiles
         work = np.zeros(WORK_KINDS, np.int64)
@@ -76,7 +78,7 @@ class Generation:
         """The candidates of an event: as counted, or before events as expected."""
         return float(self.work[CANDIDATES]) / self.events if self.events else self.plan.candidates
 
-    def replanned(self, slots: EventSlots, sample: EventSample) -> float:
+    def replanned(self, slots: EventSlots, sample: AttributeSample) -> float:
         """The nanoseconds that an event would save if the groups were planned for a sample of events."""
         chances = condition_chances(self.typical, slots, sample)
         plan = plan_access(self.typical, slots, chances, self.left / max(1, len(self.typical)))
@@ -115,7 +117,7 @@ class Generation:
 
 
 def _tables(
-    conditions: ProfileConditions, plan: AccessPlan, slots: EventSlots, chance: Floats
+    conditions: ProfileConditions, plan: AccessPlan, slots: EventSlots, chance: NDArray[np.float32]
 ) -> tuple[AccessTables, Ints, Ints]:
     """The tables of a plan, the place of each profile's record, and the sizes of the arrays of cells."""
     layout = _layout(conditions, plan, slots)

@@ -25,7 +25,7 @@ def equality_masks(starts: Ints, slots: Any, spans: Ints, bit_of_slot: Ints) -> 
 
 @compiled
 def equality_chances(
-    sample: Ints, starts: Ints, slots: Any, chance: Floats, spans: Ints, bit_of_slot: Ints, bits: int
+    sample: Ints, starts: Ints, slots: Any, chance: Any, spans: Ints, bit_of_slot: Ints, bits: int
 ) -> Any:
     """Of each profile of a sample the chance of each equality, 1 without it."""
     found = np.ones((sample.size, bits))
@@ -39,7 +39,7 @@ def equality_chances(
 
 @compiled
 def assign_access(
-    starts: Ints, slots: Any, chance: Floats, masks: Ints, bit_of_slot: Ints, opened: Ints
+    starts: Ints, slots: Any, chance: Any, masks: Ints, bit_of_slot: Ints, opened: Ints
 ) -> tuple[Ints, Floats]:
     """For each profile the access set whose values it shares with the fewest events, and the chance of these values."""
     access = np.zeros(masks.size, np.int64)
@@ -70,7 +70,7 @@ def assign_access(
 
 
 @compiled
-def choose_sorts(starts: Ints, slots: Any, window: Floats, width_class: Ints) -> tuple[Ints, Floats]:
+def choose_sorts(starts: Ints, slots: Any, window: Any, width_class: Any) -> tuple[Ints, Floats]:
     """The most selective range of each profile as a number of its slot and width class, -1 without one, and its
     chance."""
     sort = np.full(starts.size - 1, -1, np.int64)

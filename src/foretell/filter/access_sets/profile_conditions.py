@@ -65,9 +65,10 @@ class ProfileConditions:
 
     @classmethod
     def together(cls, parts: Sequence[ProfileConditions]) -> ProfileConditions:
-        """One after another."""
-        if len(parts) == 1:
-            return parts[0]
+        """One after another, without a copy if only one has profiles."""
+        parts = [part for part in parts if len(part)]
+        if len(parts) < 2:
+            return parts[0] if parts else cls.none()
         counts = np.concatenate([np.zeros(1, np.int64), *[np.diff(part.starts) for part in parts]])
         return cls(
             np.concatenate([part.numbers for part in parts]),
@@ -151,7 +152,7 @@ class ConditionReader:
             self._read_chunk(numbers[begin : begin + _CHUNK], _rows_of(columns, begin, len(numbers)), strings)
             for begin in range(0, len(numbers), _CHUNK)
         ]
-        return ProfileConditions.together(parts) if parts else ProfileConditions.none()
+        return ProfileConditions.together(parts)
 
     def _read_chunk(
         self, numbers: Ints, columns: Mapping[str, Column], strings: StringDictionary | None

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from foretell.arrays import Floats, Ints
+from foretell.arrays import Ints
 from foretell.filter.access_sets.access_tables import (
     BY_HIGH,
     BY_RANGE,
@@ -114,7 +114,7 @@ def write_records(
     slots: Any,
     lows: Ints,
     spans: Ints,
-    chance: Floats,
+    chance: Any,
     places: Ints,
     scratch: Ints,
 ) -> None:

@@ -17,8 +17,8 @@ STREAM_CLAUSES = frozenset(["TIME", "ID", "ORDER", "TIES", "LATE", "LOSS", "NULL
 CLAUSES = frozenset(
     ["PER", "FOR", "FROM", "MATCH", "DO", "DEFINE", "WITHIN", "HAVING", "AFTER", "RETURN", "FORECAST", "LOSING"]
 )
-#: After these NULL is a clause of STREAM, elsewhere the value.
-_BEFORE_NULL_CLAUSE = frozenset(
+#: After these a clause of STREAM may begin; elsewhere NULL is the value, and the others may be names.
+BEFORE_STREAM_CLAUSE = frozenset(
     ["NAME", "QUOTED", "NUMBER", "UNIT", "STRING", "RPAR", "SIMULTANEOUS", "CASE_END", "TRUE", "FALSE", "NULL"]
 )
 #: The keywords of correlators are written in small letters, as in the paper.
@@ -75,7 +75,7 @@ class StatementScan:
     """
 
     def __init__(self, statement: str) -> None:
-        self._statement = statement
+        self.statement = statement
         self.clause = ""
         self.last = ""
         self._brackets: list[str] = []
@@ -137,8 +137,8 @@ class StatementScan:
     def _begins_clause(self, kind: str) -> bool:
         if self._brackets or not self.last:
             return False
-        if self._statement == "STREAM":
-            return kind in STREAM_CLAUSES and (kind != "NULL" or self.last in _BEFORE_NULL_CLAUSE)
+        if self.statement == "STREAM":
+            return kind in STREAM_CLAUSES and self.last in BEFORE_STREAM_CLAUSE
         if kind not in CLAUSES or (kind == "MATCH" and self.last == "AFTER") or (kind == "WITHIN" and self._forecasts):
             return False
         return not (kind == "DO" and self._does)
@@ -158,7 +158,7 @@ class StatementScan:
         return self.clause == "DO"
 
     def _written(self, token: SourceToken) -> str:
-        if token.type == "NAME" and self._statement == "STREAM" and not self.clause and self.last in _NAMES:
+        if token.type == "NAME" and self.statement == "STREAM" and not self.clause and self.last in _NAMES:
             return token.text.upper()  # the type of an attribute
         if token.type == "UNIT" or (self._in_correlation and token.type in _CONSTRUCTIONS and self._does):
             return token.text.lower()

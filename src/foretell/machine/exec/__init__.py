@@ -5,6 +5,7 @@ from foretell.machine.exec.allocator import keep_freed_memory
 from foretell.machine.kernels import (
     absence,
     actions,
+    active_rows,
     arrival_tracking,
     arrival_walk,
     functions,
@@ -23,6 +24,7 @@ from foretell.machine.kernels import (
 cache_on_disk(
     absence,
     actions,
+    active_rows,
     arrival_tracking,
     arrival_walk,
     functions,

@@ -12,6 +12,7 @@ from foretell.events.types import Type
 from foretell.filter.column import Column
 from foretell.filter.predicates import EventColumns, Predicates
 from foretell.filter.string_dictionary import StringDictionary
+from foretell.machine.exec.active_set import ActiveSet, OpenArrivals
 from foretell.machine.exec.arrival_lists import ListHeads
 from foretell.machine.exec.batch_columns import event_column
 from foretell.machine.exec.row_selection import RowSelection
@@ -20,6 +21,7 @@ from foretell.machine.kernels.arrival_walk import ArrivalEvents
 from foretell.machine.kernels.structs import Values
 from foretell.plan.expressions import RowSelected
 from foretell.plan.lower.arrivals import ArrivalPlan
+from foretell.plan.lower.detection import Detection, detection_of_arrivals
 from foretell.plan.lower.program import EventExpression
 from foretell.records import record
 
@@ -45,23 +47,36 @@ class ArrivalColumns:
     def __post_init__(self) -> None:
         # The kinds of keys by which steps find their lists; the first is the lane alone.
         self._kinds = {key: kind for kind, key in enumerate(dict.fromkeys([(), *self.plan.keys]))}
-        self._predicates = Predicates(self.plan.predicates)
+        self.predicates = Predicates(self.plan.predicates)
+        self.detect(detection_of_arrivals(self.plan))
         self._kind_of_step = np.array([self._kinds[key] for key in self.plan.keys], np.int64)
+
+    def detect(self, detection: Detection) -> None:
+        """Evaluate predicates where the detection says."""
+        self._single_step, time = detection.single_step, self.plan.program.subscription.time
+        self._active = ActiveSet(detection, self.predicates, time) if self._single_step else None
 
     @property
     def keyed(self) -> bool:
         """Whether values find lists, and not lanes alone."""
         return len(self._kinds) > 1
 
-    def batch(self, segment: EventSegment, lists: ListHeads, front: int) -> ArrivalBatch:
-        """`lists` number the keys of the events; those that only arrivals before the `front` have may go."""
+    def batch(
+        self, segment: EventSegment, lists: ListHeads, front: int, arrivals: OpenArrivals, lane_count: int
+    ) -> ArrivalBatch:
+        """`arrivals` tell in which lanes sequences have begun; `lists` number the keys of the events; those that only
+        arrivals before the `front` have may go."""
         events = segment.events
         flags: dict[EventExpression, Flags] = {}
         template_rows = None
         if self.selection is not None:
             template_rows = self.selection.starts(events)
             flags[RowSelected()] = template_rows != 0
-        arrives = self._predicates.evaluate(events, self.strings, flags)
+        holds = np.empty((len(self.predicates), len(segment)), np.bool_)
+        self.predicates.write(holds, events, self.strings, flags, self._single_step)
+        if self._active is not None:
+            self._active.write(holds, segment, self.strings, arrivals, lane_count)
+        arrives = holds.view(np.uint8)
         for key, kind in self._kinds.items():
             if kind:
                 arrives[self._kind_of_step == kind] &= self._has_key(key, events)

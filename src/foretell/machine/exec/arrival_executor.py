@@ -13,6 +13,7 @@ from foretell.arrays import Ints
 from foretell.events.types import Type
 from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
+from foretell.machine.exec.active_set import OpenArrivals
 from foretell.machine.exec.arrival_batch import ArrivalBatch, ArrivalColumns
 from foretell.machine.exec.arrival_lists import ListHeads
 from foretell.machine.exec.arrival_ring import ArrivalRing, RecordedArrivals
@@ -74,9 +75,9 @@ class ArrivalExecutor:
         self.dropped_by: Limit = "lane"
         size = 1 << max(self.capacity, self._last + 1).bit_length()
         self.ring = ArrivalRing(size, self.plan.width, self._time, self._last)
-        self._columns = ArrivalColumns(self.plan, self.strings, self.parameters, self.selection)
+        self.columns = ArrivalColumns(self.plan, self.strings, self.parameters, self.selection)
         gaps = len(self.plan.predicates) - self._last - 1
-        self.lists = ListHeads(self._last, gaps, keyed=self._columns.keyed)
+        self.lists = ListHeads(self._last, gaps, keyed=self.columns.keyed)
         at, floors = np.zeros(self._last, np.int64), np.zeros(self._last, np.int64)
         self._search = Search(at, floors, np.zeros(len(finals), np.int64))
         self._kernel = kernel_for(arrival_walk.run_arrivals, extent_of_arrivals(self.plan))
@@ -104,7 +105,8 @@ class ArrivalExecutor:
 
     def process(self, segment: EventSegment, lane_count: int, now: int | float) -> RawMatches:
         """The matches that the events of a batch complete, in the order of their last events."""
-        batch = self._columns.batch(segment, self.lists, int(self.ring.counters[FRONT]))
+        arrivals = OpenArrivals(self.ring.held)
+        batch = self.columns.batch(segment, self.lists, int(self.ring.counters[FRONT]), arrivals, lane_count)
         self.ring.grow_lanes(lane_count)
         self.lists.grow(lane_count)
         parts = list(self._outputs(batch, now))
@@ -142,7 +144,7 @@ class ArrivalExecutor:
             windowed=self._windowed,
             within=self._within,
             code=bytecode(code, self.strings),
-            parameters=self._columns.parameter_values(),
+            parameters=self.columns.parameter_values(),
             slots=self._slots,
             stack=new_stack(code),
         )
@@ -282,5 +284,5 @@ class ArrivalExecutor:
         refused = indices(state.get("refused", np.zeros((0, 2), np.int64)), FAR, "the stopped lanes", (None, 2))
         require_range(refused[:, 0], bounds.lanes, "the stopped lanes")
         self.stopped = StoppedLanes.of(np.pad(refused, ((0, 0), (1, 0))))
-        rows = 0 if self._columns.selection is None else MOST_ROWS
+        rows = 0 if self.columns.selection is None else MOST_ROWS
         self.ring.restore(state, self.lists, RecordedArrivals(bounds, rows, self.plan.stored_texts))

@@ -14,10 +14,12 @@ from foretell.events.types import Type
 from foretell.filter.column import Column, no_nulls
 from foretell.filter.parameters import with_parameters
 from foretell.filter.predicates import EventColumns, Predicates
-from foretell.filter.profile_matches import ProfileMatches
 from foretell.filter.string_dictionary import Heap, StringDictionary
 from foretell.jit import read_only
+from foretell.machine.exec.active_set import ActiveSet, OpenLanes
 from foretell.machine.exec.row_selection import RowSelection
+from foretell.machine.exec.row_slices import RowSlices
+from foretell.machine.exec.start_index import StartIndex
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.lane_index import LaneIndex
 from foretell.machine.input.occurrence_counters import OccurrenceCounters
@@ -27,6 +29,8 @@ from foretell.machine.kernels.structs import Batch, BatchEvents, Bytecode, Evalu
 from foretell.machine.trie_rows import TrieRows
 from foretell.plan.expressions import EventStart, EveryNth, IndexKey, PresenceFlag, ProfileSatisfied, RowSelected
 from foretell.plan.lower.bytecode import Code
+from foretell.plan.lower.detection import Detection, detection_of_nfa
+from foretell.plan.lower.late_guards import LATE_GUARD, LateGuards
 from foretell.plan.lower.program import CompiledNfa, EventExpression
 from foretell.storage.recorded_values import require_range
 
@@ -61,36 +65,48 @@ class BatchColumns:
     value_lists: dict[Type, LaneIndex] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.stop = 0  # the profiles of so many events of the present batch are known
         self._stack = Values(np.zeros(1), np.zeros(1, np.int64), np.zeros(1, np.uint8))  # kernels write to it
 
     def prepare(self, nfa: CompiledNfa, *, interprets: bool) -> None:
         """From now on make the batches of this NFA; `interprets` where kernels reach the interpreter of conditions."""
         self._nfa, self._interprets = nfa, interprets
-        self._predicates = Predicates(nfa.predicates)
+        self.predicates = Predicates(nfa.predicates)
+        self._starts = StartIndex(nfa, self.strings)
+        self.is_late = False  # whether the kernel evaluates the later steps of this batch
+        self.detect(detection_of_nfa(nfa))
         self._site_conditions = [] if nfa.rows is None else [_besides(nfa, n) for n in range(len(nfa.rows.sites))]
         if interprets and len(self._stack.integers) < nfa.code.code.depth:
             self._stack = new_stack(nfa.code.code)
         self._heap: Heap | None = None
         self._kept = Held(self._new_arrays(LEAST_KEPT))
 
+    def detect(self, detection: Detection) -> None:
+        """Evaluate predicates where the detection says."""
+        self._single_step = detection.single_step
+        self._openers = frozenset(opener for place in detection.places for opener in place.openers)
+        self._active = ActiveSet(detection, self.predicates, self._nfa.time) if self._single_step else None
+
     @property
     def lists(self) -> int:
         """The most lists that a value finds, of one type."""
         return max(map(len, self.value_lists.values())) if self.value_lists else 0
 
-    def batch(self, segment: EventSegment) -> KernelBatch:
-        """The batch for the kernels."""
+    def batch(self, segment: EventSegment, lanes: OpenLanes, lane_count: int, alive: int) -> KernelBatch:
+        """The batch for the kernels; `lanes` tell where partial matches wait, of which so many are `alive`."""
         events, count = segment.events, len(segment)
         arrays = self._kept.value if count <= self._kept.value.predicates.shape[1] else self._new_arrays(count)
         flags = self._occurrence_flags(self._nfa.counted, events, segment.lane) if self._nfa.counted else {}
         if self.selection is not None:
             arrays.rows[:count] = self.selection.starts(events)
             flags[RowSelected()] = arrays.rows[:count] != 0
+        self.stop = count
         if self.rows is not None:
-            found = [self._profiles(self.rows, site, events) for site in range(len(self._site_conditions))]
-            flags |= {ProfileSatisfied(n): np.diff(matches.offsets) > 0 for n, matches in enumerate(found)}
-            arrays = arrays._replace(rows=self.rows.batch(found, count))
-        self._predicates.write(arrays.predicates.view(np.bool_), events, self.strings, flags)
+            wanted = [None if c is None else self._any_holds(c, events) for c in self._site_conditions]
+            self._slices = RowSlices(self.rows, events, self.strings, wanted)
+            self._satisfied = [np.zeros(count, np.bool_) for _ in wanted]
+            arrays = self._next_slice(arrays, flags)
+        self._evaluate(arrays, flags, segment, lanes, lane_count, alive)
         for number, expression in enumerate(self._nfa.columns):
             column = self._column(expression, segment)
             arrays.columns.integers[number, :count] = column.values.view(np.int64)
@@ -99,13 +115,57 @@ class BatchColumns:
         start = time if events.start is events.time else read_only(events.start.values)
         return KernelBatch(BatchEvents(segment.base, segment.lane.view(np.uint64), time, start), self._held(arrays))
 
-    def _profiles(self, rows: TrieRows, site: int, events: EventColumns) -> ProfileMatches:
-        """The profiles of a site that each event satisfies. Events that no predicate with them needs are left out."""
-        options = self._site_conditions[site]
-        wanted: Flags | None = None
-        if options is not None:
-            wanted = np.asarray(options.evaluate(events, self.strings).any(axis=0))
-        return rows.matches(site, events, self.strings, wanted)
+    def further(self, segment: EventSegment, batch: KernelBatch, lanes: OpenLanes, alive: int) -> KernelBatch:
+        """The same batch with the profiles of the next events, where one slice has not those of all."""
+        flags: dict[EventExpression, Flags] = {}
+        arrays = self._next_slice(batch.evaluated.value, flags)
+        self._evaluate(arrays, flags, segment, lanes, self._lane_count, alive)
+        return KernelBatch(batch.events, self._held(arrays))
+
+    def _next_slice(self, arrays: Evaluated, flags: dict[EventExpression, Flags]) -> Evaluated:
+        """The batch with the profiles of the next slice; of earlier events it is known whether they satisfied any."""
+        rows, satisfied = self._slices.take()
+        self.stop = self._slices.stop
+        for known, own in zip(self._satisfied, satisfied, strict=True):
+            known |= own
+        flags |= {ProfileSatisfied(site): known for site, known in enumerate(self._satisfied)}
+        return arrays._replace(rows=rows)
+
+    def _any_holds(self, conditions: Predicates, events: EventColumns) -> Flags:
+        """The events for which some of these predicates hold: of others nobody asks for profiles."""
+        return np.asarray(conditions.evaluate(events, self.strings).any(axis=0))
+
+    def _evaluate(
+        self,
+        arrays: Evaluated,
+        flags: Mapping[EventExpression, Flags],
+        segment: EventSegment,
+        lanes: OpenLanes,
+        lane_count: int,
+        alive: int,
+    ) -> None:
+        """Evaluate the predicates of a batch."""
+        events, count, self._lane_count = segment.events, len(segment), lane_count
+        holds = arrays.predicates.view(np.bool_)
+        late, starts = self._nfa.late, self._starts
+        later = frozenset() if late is None else late.predicates
+        self.predicates.write(holds, events, self.strings, flags, self._single_step | later | starts.indexed)
+        begun = starts.write(arrays.hits, holds, events, self.strings) if starts.applies else None
+        self.is_late = late is not None and begun is not None and self._asks_little(late, begun + alive, count)
+        early = self._openers & (later | starts.indexed)
+        if not self.is_late:
+            early |= starts.asked_later | later
+        if begun is None:
+            early |= starts.indexed
+        for number in early - self._single_step:
+            self.predicates.write_rows(number, None, holds, events, self.strings)
+        if self._active is not None:
+            self._active.write(holds, segment, self.strings, lanes, lane_count)
+        self.predicates.write_unions(holds, count, () if begun is None else (starts.begins,))
+
+    def _asks_little(self, late: LateGuards, runs: int, count: int) -> bool:
+        """Whether so few runs ask for the conditions of later steps that the kernel evaluates them sooner."""
+        return runs * late.fan * LATE_GUARD < count * late.nanoseconds
 
     def _new_arrays(self, count: int) -> Evaluated:
         """Arrays with room for so many events, if they are few for more."""
@@ -113,12 +173,13 @@ class BatchColumns:
         columns, code = len(self._nfa.columns), self._nfa.code.code
         words = np.zeros((max(1, columns), size if columns else 1), np.int64)
         return Evaluated(
-            predicates=np.zeros((max(1, len(self._predicates)), size), np.uint8),
-            rows=np.zeros(size, np.int64) if self.rows is None else self.rows.batch([], 0),
+            predicates=np.zeros((max(1, len(self.predicates)), size), np.uint8),
+            rows=np.zeros(size, np.int64) if self.rows is None else self.rows.batch([], 0, 0),
             columns=Values(words.view(np.float64), words, np.zeros(words.shape, np.uint8)),
             parameters=self._parameters if self._interprets else None,
             code=bytecode(code, self.strings),
             stack=self._stack if self._interprets else None,
+            hits=self._starts.arrays(size),
         )
 
     def _held(self, arrays: Evaluated) -> Held[Evaluated]:

@@ -41,7 +41,9 @@ class Extent(IntEnum):
 
 def extent_of(nfa: CompiledNfa) -> Extent:
     computes = (nfa.tables.updates[:, layout.UPDATE_KIND] == layout.COMPUTE).any()
-    return Extent.ALL if computes else _extent_of_code(nfa.code, _guard_spans(nfa.tables))
+    late = nfa.tables if nfa.late is None else nfa.tables._replace(edges=nfa.late.edges)
+    spans = np.concatenate([_guard_spans(nfa.tables), _guard_spans(late)])
+    return Extent.ALL if computes else _extent_of_code(nfa.code, spans)
 
 
 def extent_of_arrivals(plan: ArrivalPlan) -> Extent:

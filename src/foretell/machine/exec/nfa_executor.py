@@ -15,6 +15,7 @@ from foretell.arrays import Ints
 from foretell.events.types import Type
 from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
+from foretell.machine.exec.active_set import OpenRuns
 from foretell.machine.exec.batch_columns import BatchColumns, KernelBatch
 from foretell.machine.exec.kernel_variants import Extent, extent_of, kernel_for
 from foretell.machine.exec.limits import Limit, RunLedger, enforce_engine_limit, enforce_lane_limit
@@ -77,6 +78,7 @@ class NfaExecutor:
         self.dropped: dict[int, int] = {}
         self.dropped_by: Limit = "lane"
         self.pool = RunPool(self.nfa, self.ledger.limits.lane)
+        self._open_runs = OpenRuns(self.pool)
         if self.rows is not None:
             self.pool.grow(ROOM_FOR_ROWS)
         self.columns = BatchColumns(self.strings, self.parameters, self.selection, self.rows)
@@ -92,7 +94,11 @@ class NfaExecutor:
         self._furthest = new_output(0, self.nfa.finals)  # what a batch shows to the observer, until the next
         self._probed = _new_probed_lanes(0, self.nfa.time)
         self._reverse_scan = ReverseScan(self.nfa)
+        late = self.nfa.late
         self._tables = Held(self.nfa.tables)
+        self._late_tables = (
+            self._tables if late is None else Held(self.nfa.tables._replace(edges=late.edges), self._tables)
+        )
         chosen, extent = self.nfa.kernel.kernel.value, extent_of(self.nfa)
         self._kernel = kernel_for(_KERNELS[chosen], extent, rows=self.rows is not None)
         self._is_longest = chosen in (Kernel.LONGEST, Kernel.LONGEST_GENERAL)
@@ -150,7 +156,7 @@ class NfaExecutor:
     def process(self, segment: EventSegment, lane_count: int, now: int | float) -> RawMatches:
         """The matches that the events of a batch complete, and those that time completes by `now`."""
         self.output.prepare()
-        batch = self.columns.batch(segment)
+        batch = self.columns.batch(segment, self._open_runs, lane_count, self.alive)
         self.pool.grow_lanes(max(lane_count, self.columns.lists, 1))
         probe = None if self.probe is None else self._probe_arrays(len(segment), self.probe)
         self.pool.forget_nodes()
@@ -174,7 +180,9 @@ class NfaExecutor:
             return count
         done = 0
         while done < count:
-            done = self._call_kernel(done, count, batch, probe, ways)
+            if done == self.columns.stop:
+                batch = self.columns.further(segment, batch, self._open_runs, self.alive)
+            done = self._call_kernel(done, self.columns.stop, batch, probe, ways)
             if self.pool.counters[layout.LACKING]:
                 self.now = times[min(done, count - 1)].item()
                 self.make_room(segment.base + done)
@@ -187,7 +195,8 @@ class NfaExecutor:
         more: tuple[Any, ...] = (self.undecided,) if self._is_longest else (probe,)
         if ways is not None:
             more = probe, pool.steps, ways
-        return int(self._kernel(first, stop, self._tables, *batch, pool.held, self.output.held, *more))
+        tables = self._late_tables if self.columns.is_late else self._tables
+        return int(self._kernel(first, stop, tables, *batch, pool.held, self.output.held, *more))
 
     def _ways(self, batch: KernelBatch, count: int) -> NDArray[np.uint8]:
         """Of each waiting state and event the edge that its runs take."""

@@ -320,10 +320,16 @@ def begin(lane: Any, row: Any, batch: Batch, runs: Runs) -> Any:
 @expanded
 def started(edge: Any, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output) -> Any:
     """The run that an event begins along an edge; NONE where it begins none, or is a match by itself."""
-    edges, events = tables.edges, batch.events
-    predicate = edges[edge, EDGE_PREDICATE]
-    if predicate != NONE and not events.predicates[predicate, row]:
+    predicate = tables.edges[edge, EDGE_PREDICATE]
+    if predicate != NONE and not batch.events.predicates[predicate, row]:
         return NONE
+    return begun(edge, lane, row, tables, batch, runs, output)
+
+
+@expanded
+def begun(edge: Any, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output) -> Any:
+    """The same where the predicate of the edge is known to hold."""
+    edges, events = tables.edges, batch.events
     run = begin(lane, row, batch, runs)
     if not code_holds(edges[edge, EDGE_CODE], edges[edge, EDGE_CODE_STOP], run, row, batch, runs.registers):
         return NONE

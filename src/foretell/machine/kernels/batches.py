@@ -10,4 +10,6 @@ from foretell.machine.kernels.structs import Batch, BatchEvents, Evaluated, Even
 def joined_batch(events: BatchEvents, evaluated: Evaluated) -> Batch:
     """The batch of some events and of what was evaluated for them."""
     columns = Events(events.lane, events.time, events.start, evaluated.predicates, evaluated.rows)
-    return Batch(events.base, columns, evaluated.columns, evaluated.parameters, evaluated.code, evaluated.stack)
+    return Batch(
+        events.base, columns, evaluated.columns, evaluated.parameters, evaluated.code, evaluated.stack, evaluated.hits
+    )

@@ -116,7 +116,7 @@ def next_first_rows(
     """The same of all rows for an edge whose site is that of the first level: where the rows with each profile begin
     and stop was looked up for the whole batch. `at` is where the rows taken last end, which began at `before`."""
     site = tables.edges[edge, EDGE_PROFILE]
-    depth, first = rows.descents[edge, DESCENT_DEPTH], rows.offsets[site, 0]
+    depth, first = rows.descents[edge, DESCENT_DEPTH], rows.first
     last = rows.offsets[site, row + ONE]
     if at > before and next_profile < last and at >= rows.stops[next_profile - first]:
         next_profile += 1

@@ -1,13 +1,14 @@
 """NFA runs where every operator is `,`: no run outlives the next event of its lane.
 
-So no run is asked whether it stays, and each event makes the lane's list anew (workloads w1, w3, w6).
+So no run is asked whether it stays, and each event makes the lane's list anew (workloads w1, w3, w6). Where very many
+runs may begin, an event finds those that it begins by `StartHits`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from foretell.machine.kernels.actions import apply_updates, code_holds, copy, emit, lacking, open_fan, started
+from foretell.machine.kernels.actions import apply_updates, begun, code_holds, copy, emit, lacking, open_fan, started
 from foretell.machine.kernels.batches import joined_batch
 from foretell.machine.kernels.decorators import expanded, inlined, kernel
 from foretell.machine.kernels.held import Held
@@ -24,6 +25,7 @@ from foretell.machine.kernels.layout import (
     LACKING,
     LONGEST,
     NONE,
+    ONE,
     RUN_BEGAN,
     RUN_NEXT,
     RUN_STATE,
@@ -97,7 +99,15 @@ def advance_lane(
             count += 1
         run = next_run
 
-    if starting:
+    hits = batch.hits
+    if starting and hits.offsets.size > 0 and hits.offsets[0] == 0:
+        for hit in range(U(hits.offsets[row]), U(hits.offsets[row + ONE])):
+            target = begun(U(hits.edges[hit]), lane, row, tables, batch, runs, output)
+            if target != NONE:
+                cells[target, RUN_NEXT] = S(fresh)
+                fresh = target
+                count += 1
+    elif starting:
         for start in range(U(tables.starts.size)):
             target = started(tables.starts[start], lane, row, tables, batch, runs, output)
             if target != NONE:

@@ -79,7 +79,8 @@ class RowBatch(NamedTuple):
     | ends | [depth - 1, row] where the rows end that agree with it so far down the trie |
     | ranks | [depth - 1, row] how many groups of such rows begin before it |
     | begins | where the rows with each profile of the first level begin; -1 where there are none |
-    | starts, stops | the same of the profiles in `satisfied` of the site of the first level, and where they stop |
+    | first | where the profiles at the site of the first level begin in `satisfied` |
+    | starts, stops | of these profiles, where the rows with each begin and stop; -1 where there are none |
     | descents | a row for each edge (see `layout`) |
     """
 
@@ -90,6 +91,7 @@ class RowBatch(NamedTuple):
     ends: Array
     ranks: Array
     begins: Array
+    first: int
     starts: Array
     stops: Array
     descents: Array
@@ -106,6 +108,14 @@ class Events(NamedTuple):
     rows: Any
 
 
+class StartHits(NamedTuple):
+    """Of each event the edges that it begins a run along, as far as predicates say: `edges[offsets[row]:offsets[row +
+    1]]`. Without offsets, or where the first is no 0, all starts have to be asked."""
+
+    offsets: Array
+    edges: Array
+
+
 class Batch(NamedTuple):
     """A batch of events, and what guards are evaluated with. `base` is the position of its first event. Kernels without
     the interpreter get no parameters and no stack."""
@@ -116,6 +126,7 @@ class Batch(NamedTuple):
     parameters: Any
     code: Bytecode
     stack: Any
+    hits: StartHits
 
 
 class Evaluated(NamedTuple):
@@ -128,6 +139,7 @@ class Evaluated(NamedTuple):
     parameters: Any
     code: Bytecode
     stack: Any
+    hits: StartHits
 
 
 class BatchEvents(NamedTuple):

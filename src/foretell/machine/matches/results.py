@@ -19,7 +19,7 @@ from foretell.machine.input.event_buffer import EventBuffer
 from foretell.machine.input.event_order import deepened
 from foretell.machine.input.lane_keys import LaneKeys
 from foretell.machine.matches.bound_events import BoundEvents
-from foretell.machine.matches.indexed_rows import MatchedRows
+from foretell.machine.matches.indexed_rows import ListedRows, MatchedRows
 from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.rendering import column_scalar
 from foretell.plan.result_schema import ResultSchema
@@ -51,6 +51,9 @@ class EstimateColumns:
         late = {step: names[keep] for step, names in self.late.items()}
         return replace(self, probability=self.probability[keep], details=details, late=late)
 
+
+#: A match takes as much memory as so many entries in lists of rows.
+_LISTED_PER_MATCH = 16
 
 #: About what a column of a result takes, with the work on it.
 _RESULT_BYTES = 16
@@ -99,6 +102,12 @@ class ResultBatch:
         """The probabilities; None where all are certain."""
         uncertain = self.forecasts or self.estimates
         return None if uncertain is None else uncertain.probability
+
+    @property
+    def weight(self) -> int:
+        """How many matches take about as much memory: those of a template have lists of their rows, too."""
+        listed = len(self.rows.profiles) if isinstance(self.rows, ListedRows) else 0
+        return len(self) + listed // _LISTED_PER_MATCH
 
     @property
     def nbytes(self) -> int:

@@ -2,6 +2,14 @@
 
 Matches are enumerated from the last step backwards (AYAC, section 4.2): a join condition is evaluated when the earliest
 of its steps is bound.
+
+Arrival lists pay where nothing is known of a combination before its last step: runs would only copy the events that
+the lists hold anyway. A condition between earlier steps changes that: runs evaluate it once and drop the combinations
+that fail, lists evaluate it again for every last step. Measured on ticks, `a ; b ; c` in one run (CPU time, the best of
+two): where few b met a condition with a and half of all events were c, lists took up to 20 times as long; with the
+condition between c and one of the others they took between the same time and 1/8 of it. Where a value that all steps
+share finds the list, they took between 1.3 times as long and 1/24, whatever the other conditions: the runs of that
+measurement were not indexed by the value.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from foretell.plan.lower.occurrences import count_condition
 from foretell.plan.nfa.automaton import Condition, Edge
 from foretell.plan.nfa.counters import CounterTest, StepBound, Test
 from foretell.plan.nfa.lag_rewrite import lagged
+from foretell.plan.nfa.terms import threads
 from foretell.records import record
 
 
@@ -39,7 +40,7 @@ class EdgeGuards:
         """The guard of an edge. Edges of different states that bind a step alike have the same."""
         seen = self.context.state(edge.source).bound & self._first_named
         distances = tuple(sorted(self.distances.get(edge.source, {}).items()))
-        asked = edge.leaf, edge.conditions, edge.binds, edge.agrees, edge.tests
+        asked = edge.leaf, edge.conditions, edge.binds, edge.agrees, edge.tests, self._of_operator(edge)
         key = asked, edge.source is None, seen.mask, distances
         if key not in self._known:
             self._known[key] = self._guard(edge)
@@ -86,11 +87,23 @@ class EdgeGuards:
         conditions = [self._by_lag(c.expression, edge) for c in edge.conditions if c.owner == edge.leaf.step]
         if self.selected and edge.source is None:
             conditions = [*(c for c in conditions if not has_parameter(c)), RowSelected()]
+        if any(map(_makes_profile, conditions)):
+            conditions += self._of_operator(edge)
         conditions += [tree.Binary("=", tree.Variable(variable), value) for variable, value in edge.agrees]
         conditions += [tree.IsNull(value, negated=True) for _, value in edge.binds]
         if edge.leaf.index and edge.leaf not in self.deferral.counts:
             conditions.append(count_condition(self.context, edge.leaf))
         return [*conditions, *map(_test, edge.tests)]
+
+    def _of_operator(self, edge: Edge) -> tuple[tree.Expression, ...]:
+        """The conditions of the operator's θ that make profiles of rows. An event bound under it satisfies them, so
+        that fewer rows come into question for the step."""
+        if not self.context.guards.profiled or edge.source is None or edge.thread < 0:
+            return ()
+        match threads(self.context.state(edge.source).term)[edge.thread].operator:
+            case tree.FirstWhere(condition=condition):
+                return tuple(filter(_makes_profile, tree.conjuncts(condition)))
+        return ()
 
     def _by_lag(self, condition: tree.Expression, edge: Edge) -> tree.Expression:
         """A condition with bound events as earlier events of the lane, if that makes it static."""
@@ -99,6 +112,11 @@ class EdgeGuards:
             return condition
         rewritten = lagged(condition, edge.leaf.step, distances)
         return rewritten if rewritten is not None and is_static(rewritten) else condition
+
+
+def _makes_profile(condition: tree.Expression) -> bool:
+    """Whether a condition is about the current event and parameters."""
+    return has_parameter(condition) and is_static(condition, given=tree.Parameter)
 
 
 def _test(test: Test) -> tree.Expression:

@@ -30,11 +30,14 @@ from foretell.language import tree
 from foretell.machine.kernels.layout import COMPUTE, GAP, NEXT, NONE, SET, UPDATE_KIND, WHERE
 from foretell.machine.kernels.structs import Fan, NfaTables
 from foretell.plan.expressions import Disjunction
-from foretell.plan.lower.bytecode import LinkedCode, link
+from foretell.plan.lower.bytecode import Code, LinkedCode, link
 from foretell.plan.lower.ir import CHAINED, NO_CODE, NO_MARK, Guard, RegisterUpdate
+from foretell.plan.lower.late_guards import LateGuardCompiler, compilable, late_edges
 from foretell.plan.lower.program import CompiledNfa
 from foretell.plan.lower.row_levels import row_levels
-from foretell.plan.strategy import NfaShape, choose_kernel
+from foretell.plan.lower.start_profiles import StartProfiles, start_profiles
+from foretell.plan.shapes import NfaShape
+from foretell.plan.strategy import Kernel, KernelDecision, choose_kernel, choose_late_guards
 
 if TYPE_CHECKING:
     from foretell.plan.prefix_sharing import SharedEdge, SharedNfa, SharedState
@@ -57,7 +60,9 @@ class _Flattening:
 
     def compiled(self) -> CompiledNfa:
         shared, states, edges = self.shared, self.states, self.edges
-        linked = link(shared.symbols.codes)
+        rows = row_levels(shared, edges)
+        late_codes, late = ([], {}) if rows is not None else self._late_codes()
+        linked = link([*shared.symbols.codes, *late_codes])
         starting = [i for i, e in enumerate(edges) if e.source is None]
         leaving = np.bincount(
             np.array([e.source for e in edges if e.source is not None], np.int64), minlength=len(states)
@@ -84,24 +89,55 @@ class _Flattening:
             simultaneous=shared.simultaneous,
         )
         slot_table = shared.symbols.slot_table
+        kernel = choose_kernel(self._shape(tables, int(tables.begins), chain_nodes))
+        predicates = tuple(self.predicates)
         return CompiledNfa(
             tables=tables,
             code=linked,
             columns=tuple(slot_table.columns),
-            predicates=tuple(self.predicates),
+            predicates=predicates,
             slots=max(1, len(slot_table.slots)),
             positions=slot_table.position_slots,
             texts=slot_table.text_slots,
             lists=slot_table.list_slots,
             owners=np.array([s.owner for s in states], np.int64),
             members=tuple(frozenset(s.members) for s in states),
-            kernel=choose_kernel(self._shape(tables, int(tables.begins), chain_nodes)),
+            kernel=kernel,
             waits=any(s.waiting.waits and s.members for s in states),
             chains=shared.chains,
             time=shared.time,
             process_key=self._process_key(kept),
-            rows=row_levels(shared, edges),
+            late=late_edges(tables.edges, linked, late, predicates, tables.fan.runs) if late else None,
+            starts=() if rows is not None else self._start_profiles(starting, kernel),
+            rows=rows,
         )
+
+    def _start_profiles(self, starting: list[int], kernel: KernelDecision) -> tuple[StartProfiles, ...]:
+        """The conditions of events that begin runs, where the kernel takes its starts from an index."""
+        if kernel.kernel.value is not Kernel.STRICT or not self.shared.members:
+            return ()
+        conditions = {i: self._all_predicates[p] for i in starting if (p := self.edges[i].guard.predicate) >= 0}
+        return start_profiles(conditions, next(iter(self.shared.members.values())).subscription)
+
+    def _late_codes(self) -> tuple[list[Code], dict[int, int]]:
+        """The codes of late guards, and of each edge that has one the number among all codes. Their columns become
+        columns of the NFA."""
+        symbols, members = self.shared.symbols, list(self.shared.members.values())
+        later = {e.guard.predicate for e in self.edges if e.source is not None and e.guard.predicate >= 0}
+        next_only = self.shared.strict and not self.shared.simultaneous
+        if not members or not choose_late_guards(len(later), next_only=next_only).value:
+            return [], {}
+        compiler = LateGuardCompiler(members[0].subscription, symbols)
+        used: dict[tuple[int, int], int] = {}
+        numbers: dict[int, int] = {}
+        for i, edge in enumerate(self.edges):
+            predicate, code = edge.guard.predicate, edge.guard.code
+            if edge.source is not None and predicate >= 0 and compilable(self._all_predicates[predicate]):
+                if (predicate, code) not in symbols.late:
+                    rest = None if code == NO_CODE else symbols.codes[code]
+                    symbols.late[predicate, code] = compiler.code(self._all_predicates[predicate], rest)
+                numbers[i] = len(symbols.codes) + used.setdefault((predicate, code), len(used))
+        return [symbols.late[guard] for guard in used], numbers
 
     def _shape(self, tables: NfaTables, begins: int, chain_nodes: int) -> NfaShape:
         return NfaShape(

@@ -110,7 +110,8 @@ class SymbolTable:
     """The numbers that the subscriptions of one NFA share: those of columns and slots, predicates, code, and the static
     conditions with parameters of one place, which make the profiles of rows.
 
-    `texts` are the strings in its code, each with its number, in the order in which they were asked for.
+    `late` has the code of guards of which a predicate is a part (plan.lower.late_guards), by both numbers; `texts` are
+    the strings in its code, each with its number, in the order in which they were asked for.
     """
 
     code_of: Callable[[str], int]
@@ -120,6 +121,7 @@ class SymbolTable:
     codes: list[Code] = field(default_factory=list)
     reads: list[frozenset[int]] = field(default_factory=list)  # of each code, the slots that it reads
     texts: dict[str, int] = field(default_factory=dict)
+    late: dict[tuple[int, int], Code] = field(default_factory=dict)
     _numbers: dict[tuple[bytes, bytes, bytes, tuple[TextFunction, ...]], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -141,6 +143,7 @@ class SymbolTable:
         symbols.predicates, symbols._numbers = dict(self.predicates), dict(self._numbers)
         symbols.profiles = dict(self.profiles)
         symbols.codes, symbols.reads, symbols.texts = list(self.codes), list(self.reads), dict(self.texts)
+        symbols.late = dict(self.late)
         return symbols
 
     def add_code(self, code: Code, reads: frozenset[int]) -> int:

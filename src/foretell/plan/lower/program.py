@@ -20,12 +20,14 @@ from foretell.plan.expressions import Disjunction, EveryNth, Lagged
 from foretell.plan.lower.bytecode import LinkedCode
 from foretell.plan.lower.post_match import PostMatchPlan, post_match_plan
 from foretell.plan.lower.registers import Register
+from foretell.plan.lower.start_profiles import StartProfiles
 from foretell.plan.match_selection import MatchSelection, match_selection
 from foretell.plan.nfa.automaton import Automaton
 from foretell.plan.result_schema import ResultSchema, result_schema
 from foretell.records import record
 
 if TYPE_CHECKING:
+    from foretell.plan.lower.late_guards import LateGuards
     from foretell.plan.lower.row_levels import RowLevels
     from foretell.plan.strategy import KernelDecision
 
@@ -97,7 +99,7 @@ class SubscriptionPlan:
         """Whether time completes matches."""
         return has_trailing_negation(self.subscription.pattern)
 
-    @property
+    @cached_property
     def wants_longest(self) -> bool:
         """Whether AFTER MATCH LONGEST chooses among the matches as the kernel finds them: no other rule and no
         condition comes between."""
@@ -120,15 +122,6 @@ class SubscriptionPlan:
         return any(s.shape.repeated for s in self.subscription.steps.values()) or bool(self.deferred)
 
 
-def _walk(condition: tree.Expression) -> Iterator[tree.Node]:
-    if isinstance(condition, Disjunction):
-        for option in condition.predicates:
-            for part in option:
-                yield from _walk(part)
-    else:
-        yield from condition.walk()
-
-
 @record
 class CompiledNfa:
     """A compiled pattern, or several that share states: the tables that kernels run, and what they need of each batch.
@@ -139,7 +132,8 @@ class CompiledNfa:
     subscription that it is a match of, or -1; `members` those that go through it, none where it is dead. In an NFA that
     `waits`, time completes matches; one that `chains` keeps the events of repeated steps, or gaps. `process_key` is the
     column that tells processes of a lane apart for observers, or NONE. `rows` are the levels of the rows of a template
-    that it serves by their profiles.
+    that it serves by their profiles. With `late` guards, later steps may be evaluated when a run asks; `starts` are the
+    conditions of edges that runs begin along, as far as an index may have them.
     """
 
     tables: NfaTables
@@ -158,6 +152,8 @@ class CompiledNfa:
     time: Type
     process_key: int
     rows: RowLevels | None = None
+    late: LateGuards | None = None
+    starts: tuple[StartProfiles, ...] = ()
 
     @property
     def has_process_key(self) -> bool:
@@ -194,9 +190,10 @@ class CompiledNfa:
 
     @cached_property
     def lagged(self) -> set[Lagged]:
-        """The columns of earlier events of the lane that predicates compare with."""
-        nodes = (n for p in self.predicates for c in p for n in _walk(c))
-        return {n for n in nodes if isinstance(n, Lagged)}
+        """The columns of earlier events of the lane that predicates and late guards compare with."""
+        # What a union names, the predicates name that it unites.
+        nodes = (n for p in self.predicates for c in p if not isinstance(c, Disjunction) for n in c.walk())
+        return {n for n in (*nodes, *self.columns) if isinstance(n, Lagged)}
 
     @cached_property
     def counted(self) -> tuple[EveryNth, ...]:
