@@ -7,8 +7,8 @@ import pytest
 from foretell.bench.filter.single_step import OPERATORS, PARAMETERS, DetectionCase, DetectionRun, office, run_detection
 from foretell.language.subscriptions import parse
 
-_BATCHES = [office(first, 2_000) for first in range(0, 10_000, 2_000)]
-_EVENTS = 10_000
+_BATCHES = [office(first, 500) for first in range(0, 2_500, 500)]
+_EVENTS = 2_500
 
 
 def _both(case: DetectionCase) -> tuple[DetectionRun, DetectionRun]:

@@ -61,6 +61,14 @@ def scenario(folder: Path, text: str) -> Scenario:
             "  hint: write a number above 0",
         ),
         (
+            SMALL.replace("rate = 40", f"rate = 1{400 * '0'}"),
+            "3:1: provider.rate: the number is not from 1e-12 to 1e+12\n",
+        ),
+        (
+            SMALL.replace("rate = 50", "rate = 1e-300"),
+            "5:1: filter.rate: the number is not from 1e-12 to 1e+12\n",
+        ),
+        (
             SMALL.replace("rate = 40", "rate = 'forty'"),
             "3:1: provider.rate: expected a number, found 'forty'\n  3 | rate = 'forty'\n    | ^^^^",
         ),

@@ -17,6 +17,10 @@ MOST_NODES = 2_000
 MOST_TOKENS = 1_000_000
 
 
+#: Rates and times outside of these would be lost in the precision of the clock.
+_LEAST, _MOST = 1e-12, 1e13
+
+
 @record
 class NetMistake:
     """A mistake, with the keys that lead to it in a scenario file: `transitions`, `send`, `rate`."""
@@ -101,11 +105,11 @@ def _bounded(net: PetriNet, each: NetTransition) -> bool:
 def _time_mistakes(keys: tuple[str, ...], each: NetTransition) -> Iterator[NetMistake]:
     match each.time:
         case ExponentialTime(rate):
-            if not 0 < rate < math.inf:
+            if not _LEAST <= rate <= _MOST:
                 hint = "write a rate above 0, in firings a second; leave out a transition that never fires"
                 yield NetMistake((*keys, "rate"), f"a rate of {rate:g} is none", hint)
         case FixedTime(delay):
-            if not 0 < delay < math.inf:
+            if not _LEAST <= delay <= _MOST:
                 hint = "write a time above 0 in seconds, or leave 'delay' out: the transition is then immediate"
                 yield NetMistake((*keys, "delay"), f"a delay of {delay:g} s is none", hint)
         case Immediately(weight):

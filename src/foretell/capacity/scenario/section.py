@@ -12,6 +12,9 @@ from foretell.errors import NOWHERE, InputError, Place, lines_of, suggestion
 _HEADER = re.compile(r"^\s*\[+\s*(.+?)\s*\]+\s*(?:#.*)?$")
 _PART = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+)\s*""")
 
+#: Rates and times outside of these are no rates and times of a service, and their squares might be no numbers.
+_LEAST, _MOST = 1e-12, 1e12
+
 
 class ScenarioSection:
     """A table of the file; `keys` lead to it from the top."""
@@ -85,6 +88,10 @@ class ScenarioSection:
         if not 0 < value < math.inf:
             meaning = "nothing would ever happen" if value == 0 else "it must be above 0"
             self.refuse(key, f"{value:g} is no {key}: {meaning}", "write a number above 0")
+        if not _LEAST <= value <= _MOST:
+            self.refuse(
+                key, f"the number is not from {_LEAST:g} to {_MOST:g}", "write a rate per second, a time in seconds"
+            )
         return float(value)
 
     def share(self, key: str, default: float) -> float:
