@@ -42,3 +42,34 @@ _LONG = 1 << 20
 def room_for(count: int, length: int) -> int:
     """The length to which an array grows that shall have `count` entries, so that appending is cheap on average."""
     return max(count, length + (length // 4 if length >= _LONG else length))
+
+
+class Appendable:
+    """An array that grows by appending. Views of what is there stay as they are, but for what `array` is set to."""
+
+    def __init__(self, dtype: Any) -> None:
+        self._room: NDArray[Any] = np.zeros(0, dtype)
+        self.count = 0
+
+    @property
+    def array(self) -> NDArray[Any]:
+        return self._room[: self.count]
+
+    @property
+    def nbytes(self) -> int:
+        return self._room.nbytes
+
+    def copy(self) -> Appendable:
+        """An array of its own: views of this one stay as they are whatever is set in the copy."""
+        copied = Appendable(self._room.dtype)
+        copied.append(self.array)
+        return copied
+
+    def append(self, values: NDArray[Any]) -> None:
+        stop = self.count + len(values)
+        if stop > len(self._room):
+            grown = np.zeros(room_for(stop, len(self._room)), self._room.dtype)
+            grown[: self.count] = self.array
+            self._room = grown
+        self._room[self.count : stop] = values
+        self.count = stop

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.arrays import Flags, Ints
+from foretell.arrays import Appendable, Flags, Ints
 from foretell.events.types import Type
 from foretell.records import record
 
@@ -70,6 +70,26 @@ _FLOAT, _INT = np.dtype(np.float64), np.dtype(np.int64)
 
 def dtype_of(kind: Type) -> np.dtype[Any]:
     return _FLOAT if kind is Type.FLOAT else _INT
+
+
+class AppendableColumn:
+    """A column that rows are appended to. Views of what is there stay as they are."""
+
+    def __init__(self, kind: Type) -> None:
+        self.kind = kind
+        self._values, self._nulls = Appendable(dtype_of(kind)), Appendable(np.bool_)
+
+    @property
+    def column(self) -> Column:
+        return Column(self.kind, self._values.array, self._nulls.array)
+
+    @property
+    def nbytes(self) -> int:
+        return self._values.nbytes + self._nulls.nbytes
+
+    def append(self, column: Column) -> None:
+        self._values.append(column.values)
+        self._nulls.append(column.nulls)
 
 
 def null_column(kind: Type, count: int) -> Column:

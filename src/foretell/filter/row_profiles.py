@@ -11,8 +11,8 @@ from functools import reduce
 
 import numpy as np
 
-from foretell.arrays import Flags, Ints, Words
-from foretell.filter.column import Column, concatenate_columns, may_be_null, no_nulls
+from foretell.arrays import Appendable, Flags, Ints, Words
+from foretell.filter.column import AppendableColumn, Column, may_be_null, no_nulls
 from foretell.filter.evaluate.expression import prepared
 from foretell.filter.optimisations import chosen_optimisations
 from foretell.filter.planned_index import planned_index
@@ -42,14 +42,15 @@ class RowProfiles:
         self._optimisations = chosen_optimisations()
         self._comparisons = tuple(map(_comparison, conditions.comparisons))
         self._others = tuple(map(prepared, conditions.others))
-        self._values: dict[str, Column] = {}  # of the profiles, by number
-        self._rows = np.zeros(0, np.int64)  # how many rows each profile has
+        # The values of the profiles, by number, and how many rows each has.
+        self._values = {name: AppendableColumn(columns[name].kind) for name in conditions.parameters}
+        self._rows = Appendable(np.int64)
         self._index: ProfileIndex | None = None
         self.numbers = self.add(columns, count, order)
 
     def __len__(self) -> int:
         """How many profiles there have been."""
-        return len(self._rows)
+        return self._rows.count
 
     @property
     def summary(self) -> str:
@@ -59,7 +60,7 @@ class RowProfiles:
 
     @property
     def nbytes(self) -> int:
-        values = sum(column.values.nbytes + column.nulls.nbytes for column in self._values.values())
+        values = sum(column.nbytes for column in self._values.values())
         return values + self._rows.nbytes + (0 if self._index is None else self._index.nbytes)
 
     # ── rows ──
@@ -75,11 +76,12 @@ class RowProfiles:
             first, which = distinct_rows(own, len(possible))
         else:
             first = which = np.arange(len(possible))
-        number = len(self._rows) + np.arange(len(first))
+        number = len(self) + np.arange(len(first))
         rows = possible[first]
-        self._rows = np.concatenate([self._rows, np.bincount(which, minlength=len(first))])
+        self._rows.append(np.bincount(which, minlength=len(first)))
         added = {name: column.take(rows) for name, column in asked.items()}
-        self._values = {name: _joined(self._values.get(name), column) for name, column in added.items()}
+        for name, column in added.items():
+            self._values[name].append(column)
         if self._comparisons:
             compared = {**added, **{_waiver(c): _waived(c, added) for c in self.conditions.comparisons if c.guards}}
             if self._index is None:
@@ -93,10 +95,10 @@ class RowProfiles:
 
     def remove(self, profiles: Ints) -> None:
         """Removes rows by their profiles."""
-        own = profiles[profiles != UNSATISFIABLE]
-        before = self._rows > 0
-        self._rows = self._rows - np.bincount(own, minlength=len(self._rows))
-        if self._index is not None and len(gone := np.flatnonzero(before & (self._rows == 0))):
+        own, counts = np.unique(profiles[profiles != UNSATISFIABLE], return_counts=True)
+        self._rows.array[own] -= counts
+        gone = own[self._rows.array[own] == 0]
+        if self._index is not None and len(gone):
             self._index.remove(gone)
 
     def _satisfiable(self, columns: Mapping[str, Column], count: int) -> Flags:
@@ -131,7 +133,7 @@ class RowProfiles:
 
     def _every(self, events: int, wanted: Flags | None, most: int) -> Iterator[ProfileMatches]:
         """All profiles for each event that is wanted, a limited number of events at a time."""
-        profiles = np.flatnonzero(self._rows)
+        profiles = np.flatnonzero(self._rows.array)
         size = max(1, min(MOST_PAIRS, most) // max(1, len(profiles)))
         for begin in range(0, events, size):
             stop = min(events, begin + size)
@@ -159,7 +161,7 @@ class RowProfiles:
 
         def leaf(expression: tree.Expression) -> Column | None:
             if isinstance(expression, tree.Parameter):
-                return self._values[str(expression.name)].take(profile)
+                return self._values[str(expression.name)].column.take(profile)
             column = events.leaf(expression)
             return column if column is None or len(column.values) == 1 else column.take(event)
 
@@ -186,10 +188,6 @@ def _waived(comparison: OptionalComparison, columns: Mapping[str, Column]) -> Co
 def _left_out(comparison: OptionalComparison, columns: Mapping[str, Column], count: int) -> Flags:
     """The rows that do not care about a comparison."""
     return reduce(np.logical_or, [columns[name].nulls for name in comparison.guards], no_nulls(count))
-
-
-def _joined(first: Column | None, second: Column) -> Column:
-    return second if first is None else concatenate_columns([first, second], second.kind)
 
 
 def distinct_rows(columns: Sequence[Column], count: int) -> tuple[Ints, Ints]:

@@ -8,14 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from foretell.arrays import Ints
+from foretell.arrays import Appendable, Ints
 from foretell.events.ingest.raw_columns import ArrowArray
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.filter.column import Column
 from foretell.filter.row_profiles import UNSATISFIABLE, RowProfiles
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.machine.matches.indexed_rows import ListedRows, RowsOfProfiles
-from foretell.machine.row_store import Appendable, RowStore
+from foretell.machine.row_store import RowStore
 from foretell.plan.lower.single_step import SingleStepPlan
 
 

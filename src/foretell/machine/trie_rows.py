@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from foretell.arrays import Ints
+from foretell.arrays import Appendable, Ints
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.filter.profile_matches import ProfileMatches
 from foretell.filter.row_profiles import UNSATISFIABLE, RowProfiles, distinct_values
 from foretell.filter.row_trie import RowTrie
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.machine.kernels.structs import RowBatch, Values
-from foretell.machine.row_store import Appendable, RowStore
+from foretell.machine.row_store import RowStore
 from foretell.machine.template_rows import SortedRows
 from foretell.plan.lower.row_levels import RowLevels
 from foretell.storage.recorded_values import array, require
