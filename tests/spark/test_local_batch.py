@@ -244,9 +244,11 @@ def test_a_column_that_only_the_file_has_is_no_attribute(tmp_path: Path) -> None
 
 TEMPLATE = """
 STREAM s (id INT, k STRING, v INT) TIME time ID id;
-SUBSCRIBE above FOR EACH limits FROM s MATCH a ; b DEFINE a AS v > :low, b AS v > a.v + :gap WITHIN 6;
-SUBSCRIBE one_of FOR EACH limits FROM s MATCH a | b DEFINE a AS v = :low, b AS v = :low + :gap;
-SUBSCRIBE quiet FOR EACH limits FROM s MATCH a ; !b DEFINE a AS v = :low, b AS v > :low + :gap WITHIN 1;
+SUBSCRIBE above FOR EACH limits FROM s MATCH a ; b DEFINE a AS v > :low, b AS v > a.v + :gap WITHIN 6 AFTER MATCH CONSUME;
+SUBSCRIBE one_of FOR EACH limits FROM s MATCH a | b DEFINE a AS v = :low, b AS v = :low + :gap AFTER MATCH CONSUME;
+SUBSCRIBE quiet FOR EACH limits FROM s MATCH a ; !b DEFINE a AS v = :low, b AS v > :low + :gap WITHIN 1
+AFTER MATCH CONSUME;
+SUBSCRIBE shared FOR EACH limits FROM s MATCH a ; b DEFINE a AS v > :low, b AS v > a.v + :gap WITHIN 6;
 SUBSCRIBE of_one FOR EACH limits FROM s MATCH a ; b DEFINE a AS v = :low WITHIN 2;
 SUBSCRIBE plain FROM s MATCH a , b DEFINE b AS v > a.v;
 """
@@ -266,7 +268,7 @@ def test_the_rows_of_a_table_are_spread_over_tasks(seed: int, memory: int, monke
     limits = [{**row, "id": str(row["id"])} for row in limits] if seed else [r for r in limits if type(r["id"]) is int]
     batch = local_batch(TEMPLATE, {"s": events}, tables={"limits": limits}, until=50)
     expected = ft.run(TEMPLATE, {"s": events}, tables={"limits": limits}, until=50)
-    assert {n.subscription for n in expected} == {"above", "one_of", "quiet", "of_one", "plain"}
+    assert {n.subscription for n in expected} == {"above", "one_of", "quiet", "shared", "of_one", "plain"}
     assert comparable_rows(batch.notifications()) == comparable_rows(expected)
     assert batch.frame_matches(expected)
     slices = {name: group.table_slice for group in batch.plan.groups for name in group.statements}
