@@ -37,7 +37,7 @@ def calls_per_push(batches: list[object]) -> float:
     return pstats.Stats(profile).total_calls / len(batches[WARM:])  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(("form", "most"), [(lambda row: row, 440), (pa.Table.to_pylist, 490)], ids=["Arrow", "dict"])
+@pytest.mark.parametrize(("form", "most"), [(lambda row: row, 455), (pa.Table.to_pylist, 505)], ids=["Arrow", "dict"])
 def test_one_event_takes_few_calls(form: Callable[[pa.Table], object], most: int) -> None:
     table = named_ticks(WARM + COUNTED)
     assert calls_per_push([form(table.slice(i, 1)) for i in range(WARM + COUNTED)]) < most

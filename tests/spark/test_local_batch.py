@@ -244,7 +244,8 @@ def test_a_column_that_only_the_file_has_is_no_attribute(tmp_path: Path) -> None
 
 TEMPLATE = """
 STREAM s (id INT, k STRING, v INT) TIME time ID id;
-SUBSCRIBE above FOR EACH limits FROM s MATCH a ; b DEFINE a AS v > :low, b AS v > a.v + :gap WITHIN 6 AFTER MATCH CONSUME;
+SUBSCRIBE above FOR EACH limits FROM s MATCH a ; b DEFINE a AS v > :low, b AS v > a.v + :gap WITHIN 6
+AFTER MATCH CONSUME;
 SUBSCRIBE one_of FOR EACH limits FROM s MATCH a | b DEFINE a AS v = :low, b AS v = :low + :gap AFTER MATCH CONSUME;
 SUBSCRIBE quiet FOR EACH limits FROM s MATCH a ; !b DEFINE a AS v = :low, b AS v > :low + :gap WITHIN 1
 AFTER MATCH CONSUME;
