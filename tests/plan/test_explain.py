@@ -257,3 +257,8 @@ def test_costly_predicates_of_later_steps_wait() -> None:
         assert why == "up to 150 ns an event are saved, finding where partial matches wait takes 5"
     without = "SUBSCRIBE w FROM ticks MATCH a ; b DEFINE b AS name LIKE '%x%y' WITHIN 9;"
     assert choices(without)["detection"][1] == "every event begins a match, so partial matches wait everywhere"
+
+
+def test_an_or_beside_other_conditions_is_in_parentheses() -> None:
+    text = as_text(explained("SUBSCRIBE m FROM ticks MATCH a DEFINE a AS (volume > 9 OR price > 9) AND name = 'x';"))
+    assert "begin -a-> match if (volume > 9 OR price > 9) AND name = 'x'" in text

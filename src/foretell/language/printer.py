@@ -247,6 +247,11 @@ def expression_text(expression: tree.Expression) -> str:
     return _expression(expression, _OR)
 
 
+def conjunct_text(expression: tree.Expression) -> str:
+    """An expression as an operand of AND: an OR is in parentheses."""
+    return _expression(expression, _AND)
+
+
 def _expression(expression: tree.Expression, outside: int) -> str:
     text, binding = _bound(expression)
     return f"({text})" if binding < outside else text

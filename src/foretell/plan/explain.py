@@ -10,7 +10,7 @@ from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.pattern_shape import open_repetitions
-from foretell.language.printer import expression_text, pattern_text
+from foretell.language.printer import conjunct_text, expression_text, pattern_text
 from foretell.plan.compile import PlanCompiler
 from foretell.plan.expressions import EveryNth, IndexKey
 from foretell.plan.filter_report import filter_choices
@@ -326,8 +326,7 @@ def _counter(counted: tree.Pattern) -> str:
 def _edge(edge: Edge, counters: Sequence[str]) -> ExplainedEdge:
     """An edge with its conditions; `counters` are the names of the counters that it tests and changes."""
     conditions = [
-        expression_text(c.expression) + ("" if c.owner == edge.leaf.step else f" (of {c.owner})")
-        for c in edge.conditions
+        conjunct_text(c.expression) + ("" if c.owner == edge.leaf.step else f" (of {c.owner})") for c in edge.conditions
     ]
     conditions += [f"${name} = {expression_text(value)}" for name, value in edge.agrees]
     conditions += [f"${name} := {expression_text(value)}" for name, value in edge.binds]
