@@ -34,11 +34,6 @@ class Chart:
         """A sentence on what the chart leaves out; empty where it shows everything."""
         return ""
 
-    @property
-    def text(self) -> str:
-        """The caption with the note."""
-        return " ".join(filter(None, [self.caption, self.note]))
-
     def svg(self) -> str:
         """The chart with its title, as SVG."""
         from foretell.charts.vega import vega_svg  # loads V8
@@ -52,11 +47,13 @@ class Chart:
     def _repr_html_(self) -> str:
         from foretell.charts.notebook_view import notebook_html
 
-        return notebook_html("", "", [(self.title, self.text, [self])])
+        return notebook_html("", "", [(self.title, self.caption, [self])])
 
 
 def _inline_records(specification: Mapping[str, Any]) -> Iterator[ChartRecord]:
-    """The records of a specification of Vega-Lite and of its layers."""
+    """The records of a specification of Vega-Lite and of its layers. Altair has those of layers in a dict of their own."""
+    for values in specification.get("datasets", {}).values():
+        yield from values
     data = specification.get("data")
     if isinstance(data, Mapping):
         yield from data.get("values", ())

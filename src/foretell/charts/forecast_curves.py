@@ -11,6 +11,7 @@ import numpy as np
 
 from foretell.arrays import Flags, Floats, Ints
 from foretell.charts.chart import Chart, nothing_to_draw
+from foretell.charts.clock_axis import clock_axis
 from foretell.charts.point_sample import spread_out, thinned, thinning_note
 from foretell.charts.theme import COLOURS, GREY, TEXT, VegaSpec, inline_data, layered
 from foretell.display import counted
@@ -31,7 +32,7 @@ _CAME_TRUE, _FAILED, _OPEN = "came true", "did not come true", "not known"
 _LEGEND = (
     "The line is the probability of a match within the horizon, after each event of the lane. Where it rises to the "
     "dashed threshold there is a forecast: a disc if a match came within the horizon, a cross if none did, a ring if "
-    "the data end before that. Triangles below are matches."
+    "the data end before that. Triangles above are matches."
 )
 
 
@@ -80,7 +81,7 @@ class ForecastCurve(Chart):
         if not line:
             reason = "the model has seen too little of its states for a forecast"
             raise nothing_to_draw(self.title, reason, "train on more events, or set Learning.enough")
-        layers = [*self._threshold(), self._matches(), self._curve(line), *self._forecasts()]
+        layers = [*self._threshold(), *self._curve(line), self._matches(), *self._forecasts()]
         return layered(layers, _WIDTH, _HEIGHT)
 
     # ── layers ──
@@ -90,8 +91,7 @@ class ForecastCurve(Chart):
             axis = {"tickCount": 8, "labelExpr": "format(datum.value, ',~r')"}
             scale = {"zero": False, "nice": False}
             return {"field": "time", "type": "quantitative", "title": "time", "scale": scale, "axis": axis}
-        axis = {"tickCount": 8, "labelOverlap": True}
-        return {"field": "time", "type": "temporal", "title": "time (UTC)", "scale": {"type": "utc"}, "axis": axis}
+        return clock_axis("time", float(self.lane.time.min()), float(self.lane.time.max()))
 
     def _y(self) -> VegaSpec:
         highest = max([*self.lane.probability[~np.isnan(self.lane.probability)].tolist(), self.lane.above or 0.0])
@@ -108,10 +108,12 @@ class ForecastCurve(Chart):
         """A time as Vega has it: in milliseconds."""
         return time * 1000 if self.lane.has_moments else time
 
-    def _curve(self, line: Sequence[tuple[float, float]]) -> VegaSpec:
+    def _curve(self, line: Sequence[tuple[float, float]]) -> Iterator[VegaSpec]:
+        """The line, and what is below it: of a dense curve that is easier to see."""
         rows = [{"time": self._moment(time), "probability": probability} for time, probability in line]
-        mark = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5, "color": COLOURS[0]}
-        return {"data": inline_data(rows), "mark": mark, "encoding": {"x": self._x(), "y": self._y()}}
+        shape = {"interpolate": "step-after", "color": COLOURS[0]}
+        for mark in ({"type": "area", **shape, "opacity": 0.18}, {"type": "line", **shape, "strokeWidth": 1.2}):
+            yield {"data": inline_data(rows), "mark": mark, "encoding": {"x": self._x(), "y": self._y()}}
 
     def _threshold(self) -> Iterator[VegaSpec]:
         if self.lane.above is None:
@@ -135,7 +137,7 @@ class ForecastCurve(Chart):
             "opacity": 0.9,
             "color": COLOURS[2],
         }
-        return {"data": inline_data(rows), "mark": mark, "encoding": {"x": self._x(), "y": {"value": _HEIGHT - 4}}}
+        return {"data": inline_data(rows), "mark": mark, "encoding": {"x": self._x(), "y": {"value": -8}}}
 
     def _forecasts(self) -> Iterator[VegaSpec]:
         """A mark for each rise to the threshold, by its outcome."""

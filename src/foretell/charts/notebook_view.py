@@ -25,11 +25,14 @@ Part = tuple[str, str, Sequence[Chart]]
 def notebook_html(title: str, introduction: str, parts: Sequence[Part], most: int = MOST_CHARTS) -> str:
     """A fragment with the first charts; their titles are within them."""
     left = count()
-    shown = [(caption, [chart for chart in charts if next(left) < most], len(charts)) for _, caption, charts in parts]
     total = sum(len(charts) for *_, charts in parts)
     heading = f"<p><b>{escape(title)}</b></p>" if title else ""
     heading += f"<p>{with_code(introduction)}</p>" if introduction else ""
-    body = "".join(_part(caption, charts) for caption, charts, size in shown if charts or not size)
+    body = ""
+    for name, caption, charts in parts:
+        shown = [chart for chart in charts if next(left) < most]
+        if shown or not charts:
+            body += _part(name, caption, shown)
     more = f"<p>{total - most:,} more charts: .save('page.html') writes a page of all.</p>" if total > most else ""
     return f'<div class="foretell-charts"><style>{_styles()}</style>{heading}{body}{more}</div>'
 
@@ -43,15 +46,19 @@ def with_code(text: str) -> str:
     return _CODE.sub(r"<code>\1</code>", escape(text))
 
 
-def _part(caption: str, charts: Sequence[Chart]) -> str:
+def _part(name: str, caption: str, charts: Sequence[Chart]) -> str:
+    """A title is left out where it is that of the chart."""
     drawn = "".join(f"<div>{_figure(chart)}</div>" for chart in charts)
+    heading = f"<p><b>{escape(name)}</b></p>" if [chart.title for chart in charts] != [name] else ""
     text = f"<p>{with_code(caption)}</p>" if caption else ""
-    return f'<div style="display: flex; flex-wrap: wrap; gap: 1em; overflow-x: auto">{drawn}</div>{text}'
+    figures = f'<div style="display: flex; flex-wrap: wrap; gap: 1em; overflow-x: auto">{drawn}</div>' if drawn else ""
+    return f"{heading}{text}{figures}"
 
 
 def _figure(chart: Chart) -> str:
     drawing = chart.drawing()
-    return chart.svg() if drawing is None else f"<div><b>{escape(chart.title)}</b></div>{drawing}"
+    figure = chart.svg() if drawing is None else f"<div><b>{escape(chart.title)}</b></div>{drawing}"
+    return f"{figure}<div><small>{escape(chart.note)}</small></div>" if chart.note else figure
 
 
 def _styles() -> str:

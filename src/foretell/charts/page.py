@@ -73,6 +73,7 @@ figure {{ margin: 0; max-width: 100%; overflow-x: auto; }}
 figure:focus-visible {{ outline: 2px solid #1f6fb2; outline-offset: 2px; }}
 details {{ display: inline-block; margin: .5rem 1.5rem 0 0; }} details[open] {{ display: block; }}
 code {{ font-family: ui-monospace, "DejaVu Sans Mono", Menlo, monospace; font-size: .9em; }}
+.note {{ font-size: .875rem; }}
 summary {{ cursor: pointer; color: #444a54; font-size: .875rem; }}
 table {{ border-collapse: collapse; font-size: .875rem; display: block; overflow-x: auto; }}
 th, td {{ text-align: left; padding: .2rem 1rem .2rem 0; border-bottom: 1px solid #c4c8cf; white-space: nowrap;
@@ -188,7 +189,7 @@ def chart_page(
     title: str, introduction: str, charts: Sequence[Chart], *, table: str = "", warnings: Sequence[str] = ()
 ) -> ChartPage:
     """A page with a section for each chart."""
-    sections = tuple(Section(f"{chart.slug}-section", chart.title, chart.text, (chart,)) for chart in charts)
+    sections = tuple(Section(f"{chart.slug}-section", chart.title, chart.caption, (chart,)) for chart in charts)
     return ChartPage(title, introduction, sections, table=table, warnings=tuple(warnings))
 
 
@@ -212,7 +213,9 @@ def _figure(chart: Chart) -> str:
     """The place of a chart, or its drawing. It can be scrolled with the keyboard where it is too wide."""
     drawing = chart.drawing()
     kind = "" if drawing is None else ' class="drawing"'
-    return f'<figure id="{chart.slug}"{kind} tabindex="0" aria-label="{escape(chart.title)}">{drawing or ""}</figure>'
+    figure = f'<figure id="{chart.slug}"{kind} tabindex="0" aria-label="{escape(chart.title)}">{drawing or ""}</figure>'
+    # Vega empties the figure before it draws, so that a note is outside.
+    return f'<div>{figure}<p class="note">{escape(chart.note)}</p></div>' if chart.note else figure
 
 
 def _script_hash(script: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from foretell.charts.chart import Chart, nothing_to_draw
+from foretell.charts.clock_axis import clock_axis
 from foretell.charts.point_sample import XY, thinned, thinning_note
 from foretell.charts.theme import COLOURS, VegaSpec, inline_data, layered
 
@@ -47,10 +48,8 @@ class TimeSeriesChart(Chart):
             "field": "series", "type": "nominal", "legend": None,
             "scale": {"domain": names, "range": list(COLOURS[: len(names)])},
         }  # fmt: skip
-        x = {
-            "field": "time", "type": "temporal", "title": "time (UTC)", "scale": {"type": "utc"},
-            "axis": {"tickCount": 8, "labelOverlap": True},
-        }  # fmt: skip
+        times = [time for series in drawn for time, _ in series.points]
+        x = clock_axis("time", min(times), max(times))
         labels = f"format(datum.value, '~s') + '{self.unit}'"
         y = {
             "field": "value", "type": "quantitative", "title": self.axis, "scale": {"zero": True},
