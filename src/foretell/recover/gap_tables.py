@@ -121,8 +121,8 @@ class GapTables:
         return self._details("details at edges", partial(estimate_at_edges, before, after, self._score), before, after)
 
     def bounded(self, gap: Gap, longest: float) -> Gap:
-        """A gap whose lost steps have bounds, with what it shares with all others of its places; where the window has no
-        end, with those up to twice as long."""
+        """A gap whose lost steps have bounds, with what it shares with all others of its places; without a window, with
+        those up to twice as long."""
         free = tuple(replace(place, bounds=UNBOUNDED) for place in gap.hidden)
         if not math.isfinite(longest) and 0 < gap.length < math.inf:
             longest = rounded_length(gap.length)
