@@ -22,6 +22,8 @@ nitpicky = True
 
 html_theme = "furo"
 html_title = "Foretell"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 # The language has no lexer; blocks that name none are plain text rather than guessed at.
 highlight_language = "text"
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-#: Words that codespell takes for mistakes: "to and fro", a table's head that is broken as "noti-fied", and names in code.
+#: Words that codespell takes for mistakes: "to and fro", "noti-fied" over two lines of a table, and names in code.
 _ALLOWED = "fro,fied,befores,bu"
 
 
