@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from foretell.arguments.input_settings import InputSettings
+from foretell.arguments.pipeline import FILE_FORMATS, WHOLE_FILES, Endpoint, Pipeline
 from foretell.arguments.statements import load, parse
 from foretell.errors import InputError, suggestion
 from foretell.events.atomic_files import read_text
@@ -16,7 +17,6 @@ from foretell.events.ingest.input_files import SPARK_FORMATS, input_files
 from foretell.events.ingest.read_options import ReadOptions
 from foretell.language.subscriptions import Subscriptions
 from foretell.machine.exec.limits import Limits
-from foretell.spark.streaming.pipeline import FILE_FORMATS, WHOLE_FILES, Endpoint, Pipeline
 
 _KEYS = (
     "statements", "text", "checkpoint", "trigger", "shards", "kinds", "json", "quarantine", "late", "model",
