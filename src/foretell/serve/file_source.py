@@ -21,6 +21,7 @@ from foretell.errors import InputError
 from foretell.events.ingest.compression import compression_of
 from foretell.events.ingest.file_systems import file_system, local_name, scheme_of
 from foretell.events.ingest.input_files import CSV, JSON_LINES, TEXT, InputFile, content_format
+from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read_file
 from foretell.events.ingest.time_forms import reading_of
 from foretell.events.ingest.watched_files import WatchedFiles, watched_files
@@ -173,7 +174,8 @@ class FileSource:
 
     def _kind(self, path: str, head: bytes) -> str | None:
         """The format of a file that is read line by line; None for one that is read as a whole."""
-        if compression_of(path) is not None or head.startswith(_UTF16) or self.declaration.read.encoding is not None:
+        is_utf8 = self.declaration.read.encoding == ReadOptions().encoding and not head.startswith(_UTF16)
+        if compression_of(path) is not None or not is_utf8:
             return None
         kind, _ = content_format(path, head, self.declaration.read)
         if kind == JSON_LINES and head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
