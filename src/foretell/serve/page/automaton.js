@@ -138,5 +138,8 @@ function edgeLine({ path }) {
 function edgeLabel(edge) {
   const lines = edge.lines.map((text, index) => s("tspan", { x: edge.labelX, y: edge.labelY + index * LABEL_LINE, text }));
   const full = edge.members.map(({ label, probability }) => `${label}${probability === null ? "" : ` (${percent(probability)})`}`);
-  return s("text", { class: "edge-label" }, s("title", { text: full.join("\n") }), lines);
+  const text = s("text", { class: "edge-label" }, s("title", { text: full.join("\n") }), lines);
+  if (!edge.sloped) return text;
+  const box = { x: edge.labelX - edge.labelWidth / 2 - 4, y: edge.labelY - 13, width: edge.labelWidth + 8, height: edge.lines.length * LABEL_LINE + 4 };
+  return s("g", {}, s("rect", { ...box, class: "label-ground", rx: 3 }), text);
 }

@@ -35,8 +35,14 @@ export class EventParser {
   dispatch() {
     const event = this.event;
     this.event = undefined;
-    if (event) this.listener({ ...event, data: event.data.join("\n") });
+    if (event?.data.length) this.listener({ ...event, data: event.data.join("\n") });
   }
+}
+
+async function refusal(response) {
+  const answer = await response.json().catch(() => ({}));
+  const text = [answer.error, answer.hint].filter(Boolean).join(", ");
+  return text ? `The server refused it: ${text}.` : `The server answered ${response.status} ${response.statusText}.`;
 }
 
 /**
@@ -86,7 +92,7 @@ export class Connection {
       const response = await fetch("/api/live", { headers, signal: controller.signal, cache: "no-store" });
       if (response.status === 401) return signIn();
       if (response.ok) await this.read(response, controller);
-      else this.reason = `The server answered ${response.status} ${response.statusText}.`;
+      else this.reason = await refusal(response);
     } catch {
       // The status says so; the reason, if the server gave one, came before.
     } finally {

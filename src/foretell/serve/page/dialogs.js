@@ -42,7 +42,7 @@ export function help({ shortcuts, switchShortcuts }) {
   const choice = h("label", { for: "shortcuts", class: "choice" }, box, "Shortcuts with a single key");
   const dialog = h("dialog", { class: "wide", "aria-labelledby": "dialog-title" });
   const close = button("Close", () => dialog.close(), { kind: "primary", autofocus: true });
-  const times = "Times of events are in UTC, as in all of Foretell; the exact value shows when you point at one. Times of this server are your own.";
+  const times = "Times of events are in UTC, as in all of Foretell; the exact value shows when you point at one. The times at which this page received something are in your time zone.";
   dialog.append(
     h("h2", { id: "dialog-title", text: "Keyboard and help" }),
     h("dl", { class: "key-list" }, rows),

@@ -15,14 +15,14 @@ function assign(element, properties) {
 export function h(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
   assign(element, properties);
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
   return element;
 }
 
 export function s(tag, properties = {}, ...children) {
   const element = document.createElementNS(SVG, tag);
   assign(element, properties);
-  element.append(...children.flat().filter(Boolean));
+  element.append(...children.flat(Infinity).filter(Boolean));
   return element;
 }
 

@@ -23,7 +23,8 @@ export class StatementEditor {
     const label = h("label", { for: "statement-text", class: "field-label", text: "Statement" });
     const keys = h("p", { id: "editor-keys", class: "muted keys", text: "Ctrl+Enter saves, Alt+Enter tries it, Tab leaves the field." });
     const frame = h("div", { class: "editor" }, this.copy, this.field);
-    this.element = h("div", { class: "editor-box" }, label, frame, keys, this.summary, this.problems);
+    this.head = h("div", { class: "field-head" }, label);
+    this.element = h("div", { class: "editor-box" }, this.head, frame, keys, this.summary, this.problems);
     this.paint([]);
     if (text.trim()) this.check();
     else this.say("none", "Write a statement. It is checked while you type.");

@@ -45,6 +45,7 @@ export function plural(number, singular, many = `${singular}s`) {
 
 export function duration(seconds) {
   if (!known(seconds)) return NONE;
+  if (seconds > 0 && seconds < 1) return `${Math.max(1, Math.round(seconds * 1000))} ms`;
   const whole = Math.max(0, Math.round(seconds));
   if (seconds < 10 && seconds > 0 && whole !== seconds) return `${TENTH.format(seconds)} s`;
   const [days, hours, minutes] = [Math.floor(whole / 86400), Math.floor(whole / 3600) % 24, Math.floor(whole / 60) % 60];
@@ -133,5 +134,5 @@ export function keyValues(key) {
 
 export function horizonText(horizon) {
   if (horizon === null || horizon === undefined) return "";
-  return typeof horizon === "number" ? `within ${plural(horizon, "event")}` : `within ${horizon}`;
+  return typeof horizon === "number" ? `within ${plural(horizon, "event")}` : `within ${horizon.replace(/ EVENTS?$/, (unit) => unit.toLowerCase())}`;
 }

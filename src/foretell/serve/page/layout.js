@@ -105,11 +105,11 @@ export function labelLines(edge) {
 
 const textWidth = (lines) => Math.max(0, ...lines.map((line) => line.length)) * CHARACTER;
 
-const nodeWidth = (state) => Math.max(46, shortened(state.label, 22).length * 7.4 + 26);
+const nodeWidth = (state) => Math.max(58, shortened(state.label, 22).length * 7.4 + 26);
 
 /** Columns as wide as their widest state, gaps as wide as the labels of the edges that leave there. */
 function placeColumns(columns, forward, loops) {
-  const widths = columns.map((column) => Math.max(46, ...column.filter(({ state }) => state).map(({ state }) => nodeWidth(state))));
+  const widths = columns.map((column) => Math.max(58, ...column.filter(({ state }) => state).map(({ state }) => nodeWidth(state))));
   const gaps = columns.map(() => 64);
   for (const edge of forward) gaps[edge.chain[0].layer] = Math.max(gaps[edge.chain[0].layer], textWidth(edge.lines) + 46);
   for (const edge of loops) {
@@ -137,11 +137,14 @@ function placeNodes(columns, forward, loops) {
   return Math.max(...places.map(({ right }) => right));
 }
 
-/** Backward edges run below everything, short ones above long ones. */
+/** Backward edges run below everything, short ones above long ones, and come up side by side. */
 function placeBackEdges(back, nodes, bottom) {
   const sorted = [...back].sort((a, b) => span(a, nodes) - span(b, nodes));
+  const ends = new Map();
   let level = bottom + 22;
   for (const edge of sorted) {
+    edge.rank = ends.get(edge.target) ?? 0;
+    ends.set(edge.target, edge.rank + 1);
     level += Math.max(LEVEL, edge.lines.length * LABEL_LINE + 16);
     edge.level = level;
   }
@@ -173,7 +176,7 @@ export function layout({ states, edges }) {
   for (const edge of back) edge.level -= top - 6;
   for (const edge of forward) routeForward(edge);
   for (const edge of loops) routeLoop(edge, nodes);
-  for (const edge of back) routeBack(edge, nodes);
+  for (const edge of back) routeBack(edge, nodes, columns);
   const loopRight = Math.max(0, ...loops.map((edge) => edge.labelX + textWidth(edge.lines) / 2));
   const drawn = columns.flat().filter(({ state }) => state);
   return { nodes: drawn, edges: all, width: Math.max(right, loopRight) + MARGIN, height: bottom - top + 18 };
@@ -192,7 +195,11 @@ function routeForward(edge) {
   const [[fromX, fromY], [toX, toY]] = stops;
   edge.path = path;
   edge.labelX = (fromX + toX) / 2;
-  edge.labelY = (fromY + toY) / 2 - 7 - (edge.lines.length - 1) * LABEL_LINE;
+  // Above a level line; on a slope the label interrupts the line.
+  edge.sloped = Math.abs(toY - fromY) >= 12;
+  edge.labelWidth = textWidth(edge.lines);
+  const rise = !edge.sloped ? 7 + (edge.lines.length - 1) * LABEL_LINE : ((edge.lines.length - 1) * LABEL_LINE) / 2 - 4;
+  edge.labelY = (fromY + toY) / 2 - rise;
 }
 
 function routeLoop(edge, nodes) {
@@ -204,16 +211,23 @@ function routeLoop(edge, nodes) {
   edge.labelY = edgeY - 34 - (edge.lines.length - 1) * LABEL_LINE;
 }
 
-function routeBack(edge, nodes) {
+const free = (node, columns) => columns[node.layer].every((other) => other.y <= node.y);
+
+/** Down from the source, along a level below everything, and up to the target; beside a column whose lower states are in the way. */
+function routeBack(edge, nodes, columns) {
   const [source, target] = [nodes.get(edge.source), nodes.get(edge.target)];
   const below = NODE_HEIGHT / 2;
-  const way = Math.sign(target.x - source.x) || -1;
-  const turn = Math.min(26, Math.abs(target.x - source.x) / 2 || 26);
-  const [fromX, toX] = [source.x + way * 8, target.x - way * 8];
-  edge.path =
-    `M${fromX} ${source.y + below}C${fromX} ${edge.level} ${fromX} ${edge.level} ${fromX + way * turn} ${edge.level}` +
-    `H${toX - way * turn}C${toX} ${edge.level} ${toX} ${edge.level} ${toX} ${target.y + below + 3}`;
-  edge.labelX = (fromX + toX) / 2;
+  const shift = Math.min(10 + edge.rank * 9, target.width / 2 - 8);
+  const sourceFree = free(source, columns);
+  const targetFree = free(target, columns);
+  const sourceX = sourceFree ? source.x - Math.min(8, source.width / 4) : source.x + source.width / 2 + 16;
+  const targetX = targetFree ? target.x + shift : target.x - target.width / 2 - 16 - edge.rank * 6;
+  const start = sourceFree ? `M${sourceX} ${source.y + below}` : `M${source.x + source.width / 2 - 4} ${source.y + 12}Q${sourceX} ${source.y + 16} ${sourceX} ${source.y + 36}`;
+  const end = targetFree ? `V${target.y + below + 3}` : `V${target.y + 40}Q${targetX} ${target.y + 18} ${target.x - target.width / 2 + 1} ${target.y + 13}`;
+  const way = Math.sign(targetX - sourceX) || -1;
+  const turn = Math.min(16, Math.abs(targetX - sourceX) / 2);
+  edge.path = `${start}V${edge.level - 16}Q${sourceX} ${edge.level} ${sourceX + way * turn} ${edge.level}H${targetX - way * turn}Q${targetX} ${edge.level} ${targetX} ${edge.level - 16}${end}`;
+  edge.labelX = (sourceX + targetX) / 2;
   edge.labelY = edge.level - 6 - (edge.lines.length - 1) * LABEL_LINE;
 }
 

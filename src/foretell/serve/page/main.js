@@ -3,7 +3,7 @@
 import { api } from "./api.js";
 import { Connection } from "./connection.js";
 import { help, toast } from "./dialogs.js";
-import { button, h, icon, setAttribute, setText } from "./dom.js";
+import { button, emptyState, h, icon, setAttribute, setText } from "./dom.js";
 import { ago, clockTime, compact, eventTime, exactTime, plural, timeOfDay } from "./format.js";
 import { Store } from "./store.js";
 import * as asides from "./view_asides.js";
@@ -78,12 +78,21 @@ function showView(focus) {
   }
   view?.destroy();
   view = route.module.createView({ store, parameters: route.parameters, navigate, announce });
-  part("main").replaceChildren(view.element);
+  part("main").replaceChildren(view.element, waiting);
+  showWaiting();
   for (const { id } of VIEWS) setAttribute(part(`tab-${id}`), "aria-current", id === route.tab ? "page" : null);
   view.update(new Set(["state", "asides", "forecasts"]), { rows: [], total: 0 });
   showTitle();
   scrollTo({ top: 0, behavior: "instant" });
   if (focus) view.element.querySelector("h1")?.focus({ preventScroll: true });
+}
+
+const waiting = emptyState("Connecting to the pipeline …", "If this takes long, see whether foretell serve is running.");
+
+/** A view without figures would say that there are none. */
+function showWaiting() {
+  waiting.hidden = store.state !== null;
+  if (view) view.element.hidden = store.state === null;
 }
 
 function showTitle() {
@@ -144,7 +153,8 @@ function bannerContent(open, state, link) {
   if (link.phase === "broken") {
     const seen = state ? `What you see is from ${timeOfDay(clockTime(state.now))} (server time ${exactTime(clockTime(state.now)).slice(11, 19)} UTC).` : "";
     const text = [link.reason, seen, "This page connects again by itself."].filter(Boolean).join(" ");
-    return { kind: "warning", title: "The connection to the server is lost.", text, action: button("Try now", () => connection.retry(), { kind: "small" }) };
+    const title = state ? "The connection to the server is lost." : "The server does not answer.";
+    return { kind: "warning", title, text, action: button("Try now", () => connection.retry(), { kind: "small" }) };
   }
   if (!open || !state || state.status === "running") return null;
   const { error, hint } = state.error ?? {};
@@ -256,6 +266,7 @@ store.listen((changed, batch) => {
     toast("The server was started anew; its counts begin again.");
   }
   announceNotifications(batch.total);
+  showWaiting();
   view?.update(changed, batch);
 });
 showView(false);

@@ -7,6 +7,11 @@ import { dataTable } from "./table.js";
 const KINDS = { subscribe: "SUBSCRIBE", correlate: "CORRELATE", template: "FOR EACH" };
 const COUNTED = [["match", "Matches"], ["forecast", "Forecasts"], ["estimate", "Estimates"], ["confirmed", "Confirmed"], ["withdrawn", "Withdrawn"], ["token", "Tokens"]];
 
+const PLURALS = { match: "matches", forecast: "forecasts", estimate: "estimates", token: "tokens" };
+
+/** How many notifications of a kind: “1 match”, “3 matches”. */
+export const counted = (number, kind) => `${count(number)} ${number === 1 ? kind : (PLURALS[kind] ?? kind)}`;
+
 export const statementAddress = (name) => `#/statements/${encodeURIComponent(name)}`;
 
 export const kindText = (statement) => KINDS[statement.kind] ?? statement.kind;

@@ -16,6 +16,7 @@ export function dataTable({ label, columns, key, empty = null, rowClass = null }
   const nothing = empty ?? emptyState(`No ${label.toLowerCase()}.`);
   nothing.hidden = true;
   const element = h("div", { class: "table" }, table, nothing);
+  focusableWhenScrolling(element, table, label);
   const follow = keyed(body, { key, create: () => newRow(columns), update: fillRow });
 
   function fillRow(row, item) {
@@ -25,6 +26,7 @@ export function dataTable({ label, columns, key, empty = null, rowClass = null }
       if (shown instanceof Node) {
         if (content.firstChild !== shown || content.childNodes.length !== 1) content.replaceChildren(shown);
       } else setText(content, shown);
+      if (column.numeric) cell.classList.toggle("zero", shown === "0");
       if (column.link) setAttribute(content, "href", column.link(item));
       if (column.title) setAttribute(cell, "title", column.title(item));
     }
@@ -43,6 +45,18 @@ export function dataTable({ label, columns, key, empty = null, rowClass = null }
   }
 
   return { element, update };
+}
+
+/** A table that scrolls can be scrolled with the keyboard. */
+function focusableWhenScrolling(element, table, label) {
+  const watch = new ResizeObserver(() => {
+    const scrolls = element.scrollWidth > element.clientWidth + 1 || element.scrollHeight > element.clientHeight + 1;
+    setAttribute(element, "tabindex", scrolls ? "0" : null);
+    setAttribute(element, "role", scrolls ? "region" : null);
+    setAttribute(element, "aria-label", scrolls ? label : null);
+  });
+  watch.observe(element);
+  watch.observe(table);
 }
 
 function cellClass(column) {

@@ -2,13 +2,15 @@
 
 import { api } from "./api.js";
 import { emptyState, h, section, setText } from "./dom.js";
-import { ago, clockTime, count, exactTime, plural } from "./format.js";
+import { ago, clockTime, count, exactTime, plural, timeOfDay } from "./format.js";
 import { dataTable } from "./table.js";
 
 const SHOWN = 50;
 const CALM = 1500;
 
 const eventText = (event) => (typeof event === "string" ? event : JSON.stringify(event));
+
+const receivedText = (time, now) => (now - time < 43_200_000 ? timeOfDay(time) : exactTime(time).slice(0, 16).replace("T", " "));
 
 function asideTable(store, label, empty) {
   return dataTable({
@@ -17,8 +19,8 @@ function asideTable(store, label, empty) {
     empty,
     columns: [
       {
-        id: "at", label: "Received", render: ({ at }) => (clockTime(at) === null ? "–" : ago(clockTime(at), store.now())),
-        title: ({ at }) => (clockTime(at) === null ? null : exactTime(clockTime(at))),
+        id: "at", label: "Received", render: ({ at }) => (clockTime(at) === null ? "–" : receivedText(clockTime(at), store.now())),
+        title: ({ at }) => (clockTime(at) === null ? null : `${exactTime(clockTime(at))}, ${ago(clockTime(at), store.now())}`),
       },
       { id: "stream", label: "Stream", render: ({ stream }) => stream },
       { id: "reason", label: "Reason", render: ({ reason }) => reason },

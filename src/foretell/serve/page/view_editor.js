@@ -4,8 +4,9 @@ import { api } from "./api.js";
 import { toast } from "./dialogs.js";
 import { button, emptyState, h, section, setText } from "./dom.js";
 import { StatementEditor, drafts } from "./editor.js";
-import { count, duration, eventTime, plural } from "./format.js";
-import { KIND_NAMES, NotificationList } from "./notification_list.js";
+import { duration, eventTime, plural } from "./format.js";
+import { NotificationList } from "./notification_list.js";
+import { counted } from "./statement_table.js";
 import { streamDeclarations } from "./view_statements.js";
 
 function example(streams) {
@@ -38,7 +39,7 @@ class Trial {
 
   show({ rows, counts, events, from, to, seconds, note }) {
     const found = Object.entries(counts).filter(([, number]) => number);
-    const total = found.length ? found.map(([kind, number]) => `${count(number)} ${KIND_NAMES[kind]?.toLowerCase() ?? kind}`).join(", ") : "No notifications";
+    const total = found.length ? found.map(([kind, number]) => counted(number, kind)).join(", ") : "No notifications";
     const span = from === null || from === undefined ? "" : ` from ${eventTime(from).text} to ${eventTime(to).text}`;
     const listed = rows.length ? ` The newest ${plural(rows.length, "row")}:` : "";
     setText(this.status, `${total} in ${plural(events, "event")}${span}, in ${duration(seconds)}. ${note ?? ""}${listed}`);
@@ -77,7 +78,7 @@ export function createView({ store, parameters }) {
     const text = drafts.read(draft) ?? store.statement(replaces)?.text ?? "";
     editor = new StatementEditor({ text, replaces, changed: (now) => drafts.write(draft, now) });
     place.append(editor.element);
-    if (!replaces) editor.element.querySelector("label").after(insert);
+    if (!replaces) editor.head.append(insert);
     streams.replaceChildren(...streamDeclarations(state.streams));
   }
 

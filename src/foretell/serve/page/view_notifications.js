@@ -215,6 +215,7 @@ class NotificationView {
   }
 
   showFigures() {
+    if (!this.store.state) return;
     const { statements, dropped } = this.store.state;
     const perMinute = statements.reduce((sum, each) => sum + each.per_minute, 0);
     const total = statements.flatMap(({ counts }) => Object.values(counts)).reduce((sum, each) => sum + each, 0);

@@ -8,7 +8,7 @@ import { forecastCards } from "./forecast_cards.js";
 import { bytes, compact, count, eventTime, keyText, pairsText, plural, rate, setTime } from "./format.js";
 import { codeBlock } from "./highlight.js";
 import { NotificationList } from "./notification_list.js";
-import { condition, kindText } from "./statement_table.js";
+import { condition, counted, kindText } from "./statement_table.js";
 import { dataTable } from "./table.js";
 
 const REFRESH_MILLISECONDS = 2000;
@@ -59,10 +59,10 @@ export function createView({ store, parameters, announce }) {
   const latest = new NotificationList({ label: "Latest notifications of this statement" });
   const quiet = emptyState("No notifications of this statement yet.", "Try it on the last hour's events to see whether it would have matched.");
   const content = h(
-    "div", {},
+    "div", { class: "stack" },
     h("dl", { class: "figures" }, Object.values(figures).map((each) => each.element)),
     counts,
-    h("div", { class: "pair wide-first" }, section("Text", {}, code), section("Partial matches", {}, partial.element, partialNote)),
+    h("div", { class: "pair wide-first" }, section("Text", {}, code), section("Partial matches", { class: "scrolling" }, partial.element, partialNote)),
     section("Automaton", {}, automatonFault, picture.element),
     forecastSection,
     section("Latest notifications", { aside: h("a", { class: "more", href: `#/notifications?statement=${address}`, text: "All its notifications" }) }, latest.element, quiet),
@@ -101,7 +101,7 @@ export function createView({ store, parameters, announce }) {
     setText(figures.per_minute.value, rate(statement.per_minute));
     const known = Object.entries(statement.counts).filter(([, number]) => number);
     setText(figures.total.value, compact(known.reduce((sum, [, number]) => sum + number, 0)));
-    setText(counts, known.length ? known.map(([each, number]) => `${count(number)} ${each}`).join(", ") : "");
+    setText(counts, known.length ? known.map(([each, number]) => counted(number, each)).join(", ") : "");
     setText(figures.partial_matches.value, compact(statement.partial_matches));
     setText(figures.lanes.value, compact(statement.lanes));
     setText(figures.state_bytes.value, bytes(statement.state_bytes));
