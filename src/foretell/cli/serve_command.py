@@ -51,12 +51,10 @@ def serve(arguments: ServeArguments) -> None:
         service.pipeline.prepare()
         session = getattr(service.pipeline, "session", None)
         service.recent = None if session is None else session.recent
-        say(f"{service.recorder.title} is at {address_of(listener)}  (Ctrl-C ends it)")
+        texts = [f"{service.recorder.title} is at {address_of(listener)}  (Ctrl-C ends it)"]
         if not arguments.quiet:
-            say(f"note: {service.recorder.engine_note}")
-            for note in service.recorder.state(0)["notes"]:
-                say(f"note: {note}")
-        number = serve_until_signal(service, listener, say)
+            texts += [f"note: {note}" for note in (service.recorder.engine_note, *service.recorder.state(0)["notes"])]
+        number = serve_until_signal(service, listener, texts, say)
     finally:
         listener.close()
     if not arguments.quiet:

@@ -59,7 +59,7 @@ class FolderOutput:
 
     def write(self, batch: int, tables: Sequence[pa.Table]) -> None:
         rows = pa.concat_tables(tables, promote_options="permissive") if tables else None
-        kinds = [] if rows is None else pc.unique(rows.column("kind")).to_pylist()
+        kinds: list[Any] = [] if rows is None else pc.unique(rows.column("kind")).to_pylist()
         wanted = [kind for kind in kinds if self._kinds is None or kind in self._kinds]
         name = f"batch-{batch:012d}.{self._form}"
         for before in self._folder.glob(f"kind=*/{name}"):

@@ -41,7 +41,7 @@ class ForecastBoard:
             known = self._of(point.statement, point.key)
             if known.history and known.at == point.at and abs(known.probability - point.probability) < _SMALL:
                 continue
-            if known.history and abs(known.probability - point.probability) < _SMALL and len(known.history) > 1:
+            if len(known.history) > 1 and all(abs(p - point.probability) < _SMALL for _, p in list(known.history)[-2:]):
                 known.history.pop()  # a level stretch needs its two ends alone
             self._serial += 1
             known.probability, known.at, known.serial = point.probability, point.at, self._serial

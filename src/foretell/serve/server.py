@@ -11,7 +11,7 @@ import errno
 import signal
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
@@ -137,9 +137,15 @@ class PageServer(uvicorn.Server):
 
 
 def serve_until_signal(
-    service: PipelineService, listener: socket.socket, log: Callable[[str], None], *, stop_seconds: float = 120.0
+    service: PipelineService,
+    listener: socket.socket,
+    texts: Iterable[str],
+    log: Callable[[str], None],
+    *,
+    stop_seconds: float = 120.0,
 ) -> int:
-    """Run a prepared pipeline and its page until SIGINT or SIGTERM; returns the number of that signal."""
+    """Run a prepared pipeline and its page until SIGINT or SIGTERM; returns the number of that signal. The texts are
+    logged first: whoever has read them may send a signal."""
     server, received = PageServer(service, listener), list[int]()
 
     def receive(number: int, _: Any) -> None:
@@ -150,6 +156,8 @@ def serve_until_signal(
 
     before = {number: signal.signal(number, receive) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
+        for text in texts:
+            log(text)
         service.runner.start()
         server.run_here()
         if received:

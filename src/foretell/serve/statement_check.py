@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from foretell.errors import NOWHERE, ForetellError, LanguageError, Place, excerpt, lines_of
+from foretell.errors import NOWHERE, ForetellError, LanguageError, Place, excerpt, lines_of, suggestion
 from foretell.language import tree
 from foretell.language.check import check
 from foretell.language.parser import parse as parse_text
@@ -48,7 +48,19 @@ class TypedText:
         if not own:
             hint = "write SUBSCRIBE name FROM stream MATCH a , b"
             return [error_view(LanguageError("no-statements", "there is no statement", hint=hint), self.text)]
-        return self._checked()
+        return self._unknown_streams(own) or self._checked()
+
+    def _unknown_streams(self, own: Sequence[tree.Statement]) -> list[dict[str, Any]]:
+        """An error for each stream that nobody has: nothing would feed it."""
+        known = [*self.streams, *self.statements, *(str(s.name) for s in own)]
+        reading = [s for s in own if isinstance(s, tree.Subscription | tree.Correlator)]
+        errors = []
+        for stream in dict.fromkeys(stream for s in reading for stream in s.streams if str(stream) not in known):
+            hint = suggestion(str(stream), known) or f"there are {', '.join(self.streams)}"
+            place = place_of(stream)
+            error = LanguageError("unknown-stream", f"unknown stream '{stream}'", place=place, hint=hint)
+            errors.append(error_view(error, self.text))
+        return errors
 
     def _checked(self) -> list[dict[str, Any]]:
         """Check the statements, and again without the one that is refused, until no more are."""
