@@ -9,10 +9,8 @@ malformed events go to files of their own.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import replace
 
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -20,90 +18,26 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import TimestampType
 
-from foretell.arguments.input_settings import InputSettings
 from foretell.arguments.model import as_model
-from foretell.arguments.streams import check_input_names, declaration_of
+from foretell.arguments.pipeline import FILE_FORMATS, Endpoint, Pipeline
+from foretell.arguments.pipeline_sources import declared_stream, surveyed_declarations
 from foretell.errors import InputError
-from foretell.events.ingest.read_options import DEFAULT_OPTIONS, ReadOptions
 from foretell.events.ingest.reader import StreamDeclaration
 from foretell.events.ingest.time_candidates import time_note
+from foretell.events.ingest.watched_files import watched_files, watched_place
 from foretell.forecast.online.factory import untrained_notes
-from foretell.language.subscriptions import Subscriptions
-from foretell.machine.exec.limits import Limits
 from foretell.spark.connectors.registry import register
 from foretell.spark.session.local_files import use_plain_files
 from foretell.spark.session.spark_session import quiet_session
-from foretell.spark.streaming.file_streams import FileSurvey
 from foretell.spark.streaming.line_output import LineOutput
 from foretell.spark.streaming.query import StreamTopology, frame_declaration, stream_rows, topology_of
 from foretell.spark.streaming.stop_signals import await_end, stop_signals
 from foretell.spark.streaming.stream_status import StatusTally, StreamStatus
-from foretell.spark.streaming.watched_files import contains, watched_files, watched_place
 from foretell.spark.task_errors import first_line, task_error
-from foretell.storage.private_files import make_private_folder, open_private
 
-#: Files that our own readers read, each by its own format; and the formats that name them alike.
-WHOLE_FILES = "files"
-OWN_FORMATS = (WHOLE_FILES, "json", "csv", "parquet")
-FILE_FORMATS = (*OWN_FORMATS, "orc")
 _TEXT_FORMATS = ("json", "csv")
-#: Formats of files with typed columns.
-_STRUCTURED = ("parquet", "orc", "delta", "iceberg")
 _CONTROL = "number BIGINT, action STRING, name STRING, text STRING, rows STRING"
 _BINARY_FILE = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
-
-
-@dataclass(frozen=True)
-class Endpoint:
-    """A source or sink of rows: one of Spark's formats, the path of its files, and its options.
-
-    `schema` makes Spark parse files; `time` and `read` are for a source of events (see `ft.run`).
-    """
-
-    format: str
-    path: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
-    schema: str | None = None
-    time: str | None = None
-    read: ReadOptions = DEFAULT_OPTIONS
-
-    @property
-    def whole_files(self) -> bool:
-        """Whether our own readers read the files, each as a whole."""
-        return self.format in OWN_FORMATS and self.schema is None
-
-
-@dataclass(frozen=True)
-class Pipeline:
-    """`output` None is standard output, as JSON lines. `kinds` are the kinds of rows to write; None means all, on
-    standard output all notifications. `side_files` has the files for late and malformed events beside it, by kind.
-    `model` is a file of `foretell train`. With `json`, Parquet has JSON text instead of structs."""
-
-    statements: Subscriptions
-    streams: Mapping[str, Endpoint]
-    checkpoint: str
-    output: Endpoint | None = None
-    tables: Mapping[str, object] = field(default_factory=dict)
-    control: Endpoint | None = None
-    trigger: str | None = None
-    kinds: tuple[str, ...] | None = None
-    shards: int = 8
-    limits: Limits | None = None
-    spark: Mapping[str, str | int | float | bool] = field(default_factory=dict)
-    side_files: Mapping[str, Path] = field(default_factory=dict)
-    model: str | None = None
-    json: bool = False
-
-    @property
-    def writes_json(self) -> bool:
-        """Whether key, bindings and events are JSON text: files of Parquet or ORC have structs, unless the statements
-        may change, which would change their types."""
-        return self.json or self.control is not None or self.output is None or self.output.format not in _STRUCTURED
-
-    @property
-    def settings(self) -> InputSettings:
-        time = {name: source.time for name, source in self.streams.items() if source.time is not None}
-        return InputSettings(time, {name: source.read for name, source in self.streams.items()})
 
 
 def run(
@@ -134,7 +68,7 @@ def run(
         if topology is None:
             others = {name: frame for name, frame in frames.items() if name not in declarations}
             for name, frame in others.items():
-                given = _declaration(pipeline, name)
+                given = declared_stream(pipeline, name)
                 declarations[name] = frame_declaration(frame, given)
                 if not given.time:
                     log(f"note: {time_note(name, declarations[name].time)}")
@@ -192,34 +126,10 @@ def _number_ids(pipeline: Pipeline, topology: StreamTopology) -> frozenset[str]:
 # ── sources ──
 
 
-def _declaration(pipeline: Pipeline, name: str) -> StreamDeclaration:
-    return declaration_of(pipeline.statements, name, pipeline.settings)
-
-
 def declarations_of_files(pipeline: Pipeline) -> tuple[dict[str, StreamDeclaration], list[str]]:
     """Return the declarations of the streams that come in files which we read, and notes on what was inferred."""
-    check_input_names(pipeline.statements, pipeline.streams, pipeline.settings)
-    _check_places(pipeline)
-    marked = _checkpoint_mark(pipeline)
-    survey = FileSurvey.of(marked)
-    declarations = {
-        name: survey.complete(_declaration(pipeline, name), str(source.path))
-        for name, source in pipeline.streams.items()
-        if source.whole_files
-    }
-    _mark_checkpoint(pipeline, {**marked, **_own_mark(pipeline), **survey.mark})
-    return declarations, survey.notes
-
-
-def _check_places(pipeline: Pipeline) -> None:
-    """Raise where the pipeline would read its own files as events."""
-    places = {"checkpoint": pipeline.checkpoint, "output": None if pipeline.output is None else pipeline.output.path}
-    places |= {kind: str(path) for kind, path in pipeline.side_files.items()}
-    for name, source in pipeline.streams.items():
-        for subject, place in places.items():
-            if source.whole_files and place is not None and contains(str(source.path), place):
-                message = f"stream '{name}' would read the files of '{place}' ({subject}): it watches {source.path}"
-                raise InputError("watched-place", message, hint="use a folder outside of it")
+    mark = {"streams": sorted(pipeline.streams), "shards": pipeline.shards, "control": pipeline.control is not None}
+    return surveyed_declarations(pipeline, mark)
 
 
 def _frame(spark: SparkSession, name: str, source: Endpoint) -> DataFrame:
@@ -268,32 +178,3 @@ def with_text_times(notifications: DataFrame) -> DataFrame:
             text = f.regexp_replace(f.date_format(time, "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'"), r"\.000000Z$", "Z")
             notifications = notifications.withColumn(name, text)
     return notifications
-
-
-# ── the checkpoint ──
-
-
-def _own_mark(pipeline: Pipeline) -> dict[str, object]:
-    return {"streams": sorted(pipeline.streams), "shards": pipeline.shards, "control": pipeline.control is not None}
-
-
-def _checkpoint_mark(pipeline: Pipeline) -> dict[str, object]:
-    """Read the mark of a checkpoint, which must be this pipeline's: Spark would reuse other streams' offsets."""
-    path = Path(pipeline.checkpoint) / "foretell.json"
-    if not path.exists():
-        return {}
-    marked: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
-    for subject, value in _own_mark(pipeline).items():
-        if marked.get(subject) != value:
-            message = f"the checkpoint {pipeline.checkpoint} belongs to another pipeline: its {subject}"
-            message = f"{message}: {marked.get(subject)}, not {value}"
-            raise InputError("other-checkpoint", message, hint="use another folder")
-    return marked
-
-
-def _mark_checkpoint(pipeline: Pipeline, mark: Mapping[str, object]) -> None:
-    path = Path(pipeline.checkpoint) / "foretell.json"
-    # Spark writes what it keeps below this folder, with the permissions that Hadoop gives it.
-    make_private_folder(path.parent)
-    with open_private(path, "wb") as file:
-        file.write(json.dumps(mark).encode())
