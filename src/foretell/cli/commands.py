@@ -290,6 +290,7 @@ def demo_command() -> None:
     epilog="""
 foretell explain watch.ftl
 foretell explain watch.ftl --format mermaid
+foretell explain watch.ftl --format html > watch.html
 """,
 )
 def explain_command(
@@ -310,13 +311,18 @@ def explain_command(
             help="Count how many events of a stream go through Spark's shuffle.",
         ),
     ] = [],
-    form: Annotated[str, typer.Option("--format", metavar="NAME", help="text, mermaid or json.")] = "text",
+    form: Annotated[str, typer.Option("--format", metavar="NAME", help="text, mermaid, html or json.")] = "text",
     limit: Annotated[
         list[str],
         typer.Option(metavar="NAME=VALUE", help="Explain with this limit: edges=10000, say.", show_default=False),
     ] = [],
     model: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Show what LOSING runs with this model.", show_default=False)
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Show what LOSING runs with this model, and in html the probabilities of forecasts.",
+            show_default=False,
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
 ) -> None:
