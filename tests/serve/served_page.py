@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
@@ -72,6 +73,8 @@ class PageServerProcess:
     statements: str = STATEMENTS
     port: int = field(default_factory=free_port)
     events: int = 0
+    #: Seconds of event time so far.
+    clock: float = 0.0
     process: subprocess.Popen[bytes] | None = None
 
     def __post_init__(self) -> None:
@@ -134,7 +137,8 @@ class PageServerProcess:
     def login_lines(self, logins: Iterable[tuple[str, str]], agent: str, step: float) -> Iterator[str]:
         for ip, status in logins:
             self.events += 1
-            moment = START + timedelta(seconds=self.events * step)
+            self.clock += step
+            moment = START + timedelta(seconds=self.clock)
             row = {"event": f"e{self.events}", "time": moment.isoformat(), "ip": ip, "status": status, "agent": agent}
             yield json.dumps(row)
 
@@ -176,6 +180,16 @@ class PageServerProcess:
             time.sleep(0.1)
         raise AssertionError(f"{counts} after {seconds} s\n{self.log}")
 
+    def wait_for_asides(self, late: int, quarantined: int, seconds: float = 60) -> None:
+        """Until so many events are set aside."""
+        deadline, totals = time.monotonic() + seconds, (0, 0)
+        while time.monotonic() < deadline:
+            totals = tuple(self.get(f"/api/{kind}")["total"] for kind in ("late", "quarantine"))
+            if totals == (late, quarantined):
+                return
+            time.sleep(0.1)
+        raise AssertionError(f"{totals} after {seconds} s\n{self.log}")
+
 
 @contextlib.contextmanager
 def served(folder: Path, *arguments: str, **settings: Any) -> Iterator[PageServerProcess]:
@@ -185,6 +199,54 @@ def served(folder: Path, *arguments: str, **settings: Any) -> Iterator[PageServe
         yield server
     finally:
         server.stop()
+
+
+class Network:
+    """A port whose connections lead to another one, until they are cut."""
+
+    def __init__(self, target: int) -> None:
+        self._target, self._whole = target, True
+        self._open: list[socket.socket] = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listener.getsockname()[1])
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self) -> Network:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.close()
+        self.cut()
+
+    def cut(self) -> None:
+        self._whole = False
+        for end in self._open:
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+        self._open.clear()
+
+    def mend(self) -> None:
+        self._whole = True
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):  # the listener is closed
+            while True:
+                client, _ = self._listener.accept()
+                if not self._whole:
+                    client.close()
+                    continue
+                server = socket.create_connection(("127.0.0.1", self._target))
+                self._open += [client, server]
+                for source, sink in ((client, server), (server, client)):
+                    threading.Thread(target=_carry, args=(source, sink), daemon=True).start()
+
+
+def _carry(source: socket.socket, sink: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while content := source.recv(65536):
+            sink.sendall(content)
+        sink.shutdown(socket.SHUT_WR)
 
 
 # ── the browser ──

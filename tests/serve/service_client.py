@@ -148,18 +148,22 @@ def write_pipeline(folder: Path, text: str = STREAM + RISE, more: str = "", stre
 
 @contextmanager
 def serving(
-    path: Path, *, token: str | None = None, read_only: bool = False, host: str = "127.0.0.1"
+    path: Path, *, token: str | None = None, read_only: bool = False, host: str = "127.0.0.1", engine: str = "embedded"
 ) -> Iterator[Served]:
-    """The service of a pipeline file on the embedded engine, until the context ends; it is then stopped regularly."""
+    """The service of a pipeline file, until the context ends; it is then stopped regularly."""
     pipeline = read_pipeline(path)
-    recorder = PipelineRecorder("test", "embedded", "", read_only=read_only)
-    served = EmbeddedPipeline(pipeline, recorder)
+    recorder = PipelineRecorder("test", engine, "", read_only=read_only)
+    served: Any = EmbeddedPipeline(pipeline, recorder)
+    if engine == "spark":
+        from foretell.serve.spark_pipeline import SparkPipeline
+
+        served = SparkPipeline(pipeline, recorder)
     runner = PipelineRunner(served, recorder)
     service = PipelineService(
         recorder, served, runner, AccessPolicy(host, token), tables=pipeline.tables, model=pipeline.model
     )
     served.prepare()
-    service.recent = served.session.recent
+    service.recent = served.session.recent if engine == "embedded" else None
     server = PageServer(service, bound_socket("127.0.0.1", 0))
     runner.start()
     try:

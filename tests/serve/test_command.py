@@ -42,7 +42,7 @@ def started(*arguments: object, **environment: str) -> Iterator[tuple[subprocess
     )
     try:
         assert process.stderr is not None
-        first = process.stderr.readline()
+        first = first_line(process.stderr.fileno())
         found = re.search(r"is at (http://\S+)/ ", first)
         assert found is not None, first + process.stderr.read()
         yield process, Client(found[1])
@@ -50,6 +50,14 @@ def started(*arguments: object, **environment: str) -> Iterator[tuple[subprocess
         if process.poll() is None:
             process.kill()
         process.wait(10)
+
+
+def first_line(stream: int) -> str:
+    """The first line of a stream, and no more, so that others can read the rest."""
+    line = b""
+    while not line.endswith(b"\n") and (byte := os.read(stream, 1)):
+        line += byte
+    return line.decode()
 
 
 def ended(process: subprocess.Popen[str], number: int) -> tuple[int, str, str]:

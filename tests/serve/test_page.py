@@ -46,11 +46,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServerProce
         server.break_in("198.51.100.7", EVIL_IMAGE)
         server.log_in((EVIL_SCRIPT, "denied"), (EVIL_SCRIPT, "success"))
         server.pass_time()
-        server.come_late("198.51.100.8")
-        server.append(['{"event": "bad", "time": "yesterday", "ip": "' + EVIL_SCRIPT + '"}'])
-        server.pass_time()
         server.wait_for("match", 10)
         server.wait_for("match", 5, "attack")
+        server.come_late("198.51.100.8")
+        server.append(['{"event": "bad", "time": "yesterday", "ip": "' + EVIL_SCRIPT + '"}'])
+        server.wait_for_asides(late=1, quarantined=1)
         yield server
 
 

@@ -148,7 +148,7 @@ def _spark_needs(pipeline: Pipeline) -> str:
 
 def _summary(recorder: PipelineRecorder) -> str:
     state = recorder.state(0)
-    events = sum(stream["events"] for stream in state["streams"])
+    events = state["events"]
     notifications = sum(sum(statement["counts"].values()) for statement in state["statements"])
     late, bad = recorder.side_totals["late"], recorder.side_totals["quarantined"]
     return f"{events:,} events, {notifications:,} notifications, {late:,} late, {bad:,} set aside"

@@ -111,6 +111,8 @@ def _departures() -> pa.Table:
 class DemoPipeline:
     """Replays tables in the order of time, each event when the clock of the replay has come to it."""
 
+    patience = 20.0
+
     def __init__(self, recorder: PipelineRecorder, speed: float = SPEED) -> None:
         self._recorder, self._speed = recorder, speed
         self._table: pa.Table | None = None

@@ -68,6 +68,8 @@ class EventSource(Protocol):
 class EmbeddedPipeline:
     """`write` takes lines of JSON where notifications go to standard output as well."""
 
+    patience = 20.0
+
     def __init__(
         self, pipeline: Pipeline, recorder: PipelineRecorder, write: Callable[[bytes], object] | None = None
     ) -> None:

@@ -90,6 +90,7 @@ class PipelineRecorder:
         self._tallies: dict[str, StatementTally] = {}
         self._stream_tallies: dict[str, StreamTally] = {}
         self._load = EngineLoad()
+        self._events, self._counts_streams = 0, True
         self._log = NotificationLog()
         self._forecasts = ForecastBoard()
         self._notes: deque[str] = deque(maxlen=MOST_NOTES)
@@ -126,8 +127,13 @@ class PipelineRecorder:
             if text not in self._notes:
                 self._notes.append(text[:_MOST_TEXT])
 
-    def count_events(self, stream: str, count: int, last: EventTime, unreadable: int = 0) -> None:
+    def count_events(self, stream: str | None, count: int, last: EventTime, unreadable: int = 0) -> None:
+        """Events of a stream; None where nobody knows which of several streams they are of."""
         with self._lock:
+            self._events += count
+            if stream is None:
+                self._counts_streams = False
+                return
             tally = self._stream_tallies.setdefault(stream, StreamTally())
             tally.events += count
             tally.unreadable += unreadable
@@ -180,7 +186,7 @@ class PipelineRecorder:
     def tick(self) -> None:
         """Add a point to the history."""
         with self._lock:
-            events = sum(tally.events for tally in self._stream_tallies.values())
+            events = self._events
             notifications = self._log.next - 1
             self._history.add(time.monotonic() - self._began, events, notifications, self._load.state_bytes)
 
@@ -221,6 +227,7 @@ class PipelineRecorder:
                 "ready": self.ready,
                 "watermark": self._load.watermark,
                 "partial_matches": self._load.partial_matches,
+                "events": self._events,
                 "statements": [self._statement(source, now) for source in self._statements.values()],
                 "streams": [self._stream(source, now) for source in self._streams.values()],
                 "history": self._history.columns(points),
@@ -251,11 +258,11 @@ class PipelineRecorder:
         tally = self._stream_tallies.get(source.name, StreamTally())
         return {
             "name": source.name,
-            "events": tally.events,
-            "per_second": round(tally.recent.total(now) / tally.recent.seconds, 2),
+            "events": tally.events if self._counts_streams else None,
+            "per_second": round(tally.recent.total(now) / tally.recent.seconds, 2) if self._counts_streams else None,
             "late": tally.late,
             "quarantined": tally.quarantined,
-            "unreadable": tally.unreadable,
+            "unreadable": tally.unreadable if self._counts_streams else None,
             "last_event_time": tally.last,
             "text": source.text,
         }

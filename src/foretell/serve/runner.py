@@ -23,7 +23,10 @@ IDLE_SECONDS = 0.2
 
 
 class ServedPipeline(Protocol):
-    """A pipeline that the runner's thread drives. `AutomatonView` and the like are in JSON already."""
+    """A pipeline that the runner's thread drives. Its answers are as the API has them. `patience` is how many seconds a
+    request waits for it at most."""
+
+    patience: float
 
     def prepare(self) -> None:
         """Check everything that can be wrong; raises ForetellError. The caller's thread calls this."""

@@ -18,8 +18,6 @@ from foretell.serve.trial import TrialProcess
 
 _Answer = TypeVar("_Answer")
 
-#: Seconds that a request waits for the pipeline to end its present step.
-PATIENCE = 20.0
 #: Seconds for findings on a text, and on one statement.
 _CHECK_SECONDS, _STATEMENT_SECONDS = 6.0, 2.0
 
@@ -46,12 +44,12 @@ class PipelineService:
 
     async def call(self, run: Callable[[], _Answer]) -> _Answer:
         """Have the pipeline's thread call a function between two steps."""
-        answer = self.runner.call(run)
+        answer, patience = self.runner.call(run), self.pipeline.patience
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(answer), PATIENCE)
+            return await asyncio.wait_for(asyncio.wrap_future(answer), patience)
         except TimeoutError:
             hint = "it is working on many events, or compiles a statement for the first time; try again"
-            raise InputError("busy", f"the pipeline has not answered for {PATIENCE:g} seconds", hint=hint) from None
+            raise InputError("busy", f"the pipeline has not answered for {patience:g} seconds", hint=hint) from None
 
     async def close(self) -> None:
         await self.checks.stop()

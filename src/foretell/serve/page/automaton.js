@@ -2,7 +2,7 @@
 
 import { emptyState, h, s, setAttribute, setText } from "./dom.js";
 import { compact, count, percent, plural } from "./format.js";
-import { LABEL_LINE, NODE_HEIGHT, layout, shortened } from "./layout.js";
+import { LABEL_LINE, NAME_CHARACTERS, NODE_HEIGHT, layout, shortened, stateLabel } from "./layout.js";
 import { dataTable } from "./table.js";
 
 const MOST_DRAWN = 80;
@@ -15,7 +15,8 @@ export class AutomatonPicture {
       label: "States",
       key: (state) => state.id,
       columns: [
-        { id: "state", label: "State", render: ({ label }) => label },
+        { id: "state", label: "State", render: ({ id }) => this.labelOf(id) },
+        { id: "waits", label: "Meaning", render: ({ label }) => label },
         { id: "role", label: "Role", render: roleText },
         { id: "partial", label: "Partial matches", numeric: true, render: (state) => count(state.partial_matches) },
       ],
@@ -51,7 +52,7 @@ export class AutomatonPicture {
 
   labelOf(id) {
     const state = this.automaton.states.find((candidate) => candidate.id === id);
-    return state ? state.label : String(id);
+    return state ? stateLabel(state, this.automaton.edges) : String(id);
   }
 
   draw(form) {
@@ -85,7 +86,7 @@ export class AutomatonPicture {
     const box = { x: x - width / 2, y: y - NODE_HEIGHT / 2, width, height: NODE_HEIGHT, rx: NODE_HEIGHT / 2 };
     const inner = { x: box.x + 3.5, y: box.y + 3.5, width: width - 7, height: NODE_HEIGHT - 7, rx: NODE_HEIGHT / 2 - 3.5 };
     const number = s("text", { x, y: y + 14, class: "state-count" });
-    const label = s("text", { x, y: y + 5, class: "state-label", text: shortened(state.label, 22) });
+    const label = s("text", { x, y: y + 5, class: "state-label", text: shortened(state.name, NAME_CHARACTERS) });
     const title = s("title");
     const group = s("g", { class: `state${state.final ? " final" : ""}${state.start ? " start" : ""}` }, title, s("rect", { ...box, class: "box" }));
     if (state.final) group.append(s("rect", { ...inner, class: "inner" }));
@@ -115,7 +116,7 @@ export class AutomatonPicture {
       setAttribute(parts.label, "y", shown ? parts.y - 2 : parts.y + 5);
       parts.group.classList.toggle("occupied", shown);
       const partial = typeof number === "number" ? `: ${plural(number, "partial match", "partial matches")}` : "";
-      setText(parts.title, `${state.label} (${roleText(state)})${partial}`);
+      setText(parts.title, `${this.labelOf(state.id)} (${state.label})${partial}`);
     }
   }
 

@@ -21,7 +21,8 @@ function pathOf(points) {
       pen = true;
     }
   }
-  return path;
+  // A single value is a dot.
+  return points.length === 1 && path ? `${path}h0.01` : path;
 }
 
 /** A curve over the last minutes: `update({times, values})`, times in seconds. */
@@ -173,9 +174,10 @@ export class ProbabilityCurve {
     const step = history.length > 1 ? 234 / (history.length - 1) : 0;
     // A probability holds until the next event.
     let path = "";
-    history.forEach(([, probability], index) => {
-      const x = (history.length > 1 ? index * step : 234).toFixed(1);
-      path += index ? `H${x}V${y(probability).toFixed(1)}` : `M${history.length > 1 ? x : 0} ${y(probability).toFixed(1)}H${x}`;
+    if (history.length === 1) path = `M0 ${y(history[0][1]).toFixed(1)}H234`;
+    else history.forEach(([, probability], index) => {
+      const x = (index * step).toFixed(1);
+      path += index ? `H${x}V${y(probability).toFixed(1)}` : `M${x} ${y(probability).toFixed(1)}`;
     });
     setAttribute(this.line, "d", path);
     setAttribute(this.above, "d", path ? `${path}V61H0Z` : "");

@@ -2,6 +2,7 @@
 // a connection that is open but silent counts as broken.
 
 import { signIn } from "./api.js";
+import { sentences } from "./format.js";
 
 const FIRST_WAIT = 1000;
 const LONGEST_WAIT = 15_000;
@@ -41,8 +42,7 @@ export class EventParser {
 
 async function refusal(response) {
   const answer = await response.json().catch(() => ({}));
-  const text = [answer.error, answer.hint].filter(Boolean).join(", ");
-  return text ? `The server refused it: ${text}.` : `The server answered ${response.status} ${response.statusText}.`;
+  return answer.error ? sentences(answer.error, answer.hint) : `The server answered ${response.status} ${response.statusText}.`;
 }
 
 /**
@@ -126,7 +126,7 @@ export class Connection {
     this.wait = FIRST_WAIT;
     if (this.status.phase !== "open") this.change("open");
     const content = JSON.parse(data);
-    if (type === "gone") this.reason = content.reason;
+    if (type === "gone") this.reason = sentences(content.reason);
     else this.on.event(type, content);
   }
 

@@ -35,6 +35,11 @@ export function button(label, listener, { kind = "", symbol = null, ...propertie
   return h("button", { type: "button", class: kind, on: { click: listener }, ...properties }, ...children);
 }
 
+/** A control of a toolbar with its label before it. */
+export function labelled(label, control) {
+  return h("div", { class: "filter" }, h("label", { for: control.id, text: label }), control);
+}
+
 /** Writes only what differs: an equal text would still cost a repaint and end a selection. */
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;

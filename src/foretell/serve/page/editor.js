@@ -2,7 +2,7 @@
 
 import { api } from "./api.js";
 import { button, h, icon, setAttribute } from "./dom.js";
-import { plural } from "./format.js";
+import { plural, sentences } from "./format.js";
 import { highlighted, offsetOf } from "./highlight.js";
 
 const PAUSE_MILLISECONDS = 350;
@@ -64,7 +64,7 @@ export class StatementEditor {
       this.show(result);
       return result.ok;
     } catch (error) {
-      if (error.name !== "AbortError") this.say("error", [error.message, error.hint].filter(Boolean).join(" "));
+      if (error.name !== "AbortError") this.say("error", sentences(error.message, error.hint));
       return false;
     }
   }

@@ -5,6 +5,9 @@ import { h, keyed, setAttribute, setText } from "./dom.js";
 import { eventTime, horizonText, keyText, keyValues, percent, setTime } from "./format.js";
 import { forecastKey } from "./store.js";
 
+//: What nobody sees is no change.
+const LEAST_CHANGE = 0.005;
+
 function newCard(row, named) {
   const curve = new ProbabilityCurve();
   const value = h("span", { class: "forecast-value" });
@@ -26,7 +29,8 @@ function fill(element, row) {
   setText(value, percent(row.probability));
   setAttribute(element, "class", `forecast${above ? " above" : ""}`);
   const before = row.history.at(-2)?.[1];
-  const direction = before === undefined || before === row.probability ? "steady" : row.probability > before ? "rising" : "falling";
+  const change = before === undefined ? 0 : row.probability - before;
+  const direction = Math.abs(change) < LEAST_CHANGE ? "steady" : change > 0 ? "rising" : "falling";
   setText(trend, { steady: "→ steady", rising: "↑ rising", falling: "↓ falling" }[direction]);
   const horizon = horizonText(row.horizon);
   setText(threshold, `${above ? "at or above" : "below"} ${percent(row.threshold)}${horizon ? ` ${horizon}` : ""}`);

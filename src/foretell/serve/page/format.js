@@ -55,6 +55,12 @@ export function duration(seconds) {
   return `${whole} s`;
 }
 
+/** Messages and hints come without capitals and full stops: here they are sentences. */
+export function sentences(...texts) {
+  const ended = (text) => (/[.!?…]$/.test(text) ? text : `${text}.`);
+  return texts.filter(Boolean).map((text) => ended(text[0].toUpperCase() + text.slice(1))).join(" ");
+}
+
 // ── times ──
 
 const ISO = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(\.\d+)?)?)?(Z|[+-]\d\d:?\d\d)?$/;

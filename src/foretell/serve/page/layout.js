@@ -10,6 +10,7 @@ const NODE_HEIGHT = 42;
 const CHARACTER = 6.7;
 const LABEL_CHARACTERS = 26;
 const LABEL_LINES = 3;
+const NAME_CHARACTERS = 28;
 const LABEL_LINE = 15;
 
 export function shortened(text, most = LABEL_CHARACTERS) {
@@ -103,9 +104,17 @@ export function labelLines(edge) {
   return [...texts.slice(0, LABEL_LINES - 1), `and ${texts.length - LABEL_LINES + 1} more`];
 }
 
+/** How a state is reached: “after s1”. Its own label, what it waits for, is too long for a picture. */
+export function stateLabel(state, edges) {
+  if (state.start || state.final) return state.label;
+  const steps = edges.filter(({ source, target }) => target === state.id && source !== state.id).map(({ step }) => step);
+  const names = [...new Set(steps)];
+  return names.length && names.every(Boolean) ? `after ${names.join(" or ")}` : state.label;
+}
+
 const textWidth = (lines) => Math.max(0, ...lines.map((line) => line.length)) * CHARACTER;
 
-const nodeWidth = (state) => Math.max(58, shortened(state.label, 22).length * 7.4 + 26);
+const nodeWidth = (state) => Math.max(58, shortened(state.name, NAME_CHARACTERS).length * 7.4 + 26);
 
 /** Columns as wide as their widest state, gaps as wide as the labels of the edges that leave there. */
 function placeColumns(columns, forward, loops) {
@@ -154,7 +163,8 @@ function placeBackEdges(back, nodes, bottom) {
 const span = (edge, nodes) => Math.abs(nodes.get(edge.source).x - nodes.get(edge.target).x);
 
 /** `{nodes, edges, width, height}`; an edge has `lines`, a `path`, and the place of its label. */
-export function layout({ states, edges }) {
+export function layout({ states: given, edges }) {
+  const states = given.map((state) => ({ ...state, name: stateLabel(state, edges) }));
   const known = new Set(states.map(({ id }) => id));
   const all = merged(edges.filter(({ source, target }) => known.has(source) && known.has(target)));
   for (const edge of all) edge.lines = labelLines(edge);
@@ -231,4 +241,4 @@ function routeBack(edge, nodes, columns) {
   edge.labelY = edge.level - 6 - (edge.lines.length - 1) * LABEL_LINE;
 }
 
-export { LABEL_LINE, NODE_HEIGHT };
+export { LABEL_LINE, NAME_CHARACTERS, NODE_HEIGHT };

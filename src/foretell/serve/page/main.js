@@ -4,7 +4,7 @@ import { api } from "./api.js";
 import { Connection } from "./connection.js";
 import { help, toast } from "./dialogs.js";
 import { button, emptyState, h, icon, setAttribute, setText } from "./dom.js";
-import { ago, clockTime, compact, eventTime, exactTime, plural, timeOfDay } from "./format.js";
+import { ago, clockTime, compact, eventTime, exactTime, plural, sentences, timeOfDay } from "./format.js";
 import { Store } from "./store.js";
 import * as asides from "./view_asides.js";
 import * as editor from "./view_editor.js";
@@ -158,7 +158,7 @@ function bannerContent(open, state, link) {
   }
   if (!open || !state || state.status === "running") return null;
   const { error, hint } = state.error ?? {};
-  if (state.status === "failed") return { kind: "error", title: "The pipeline failed.", text: [error, hint].filter(Boolean).join(" ") || "See the terminal of foretell serve." };
+  if (state.status === "failed") return { kind: "error", title: "The pipeline failed.", text: sentences(error, hint) || "See the terminal of foretell serve." };
   if (state.status === "stopped") return { kind: "warning", title: "The pipeline stopped.", text: "No further events are read. Start foretell serve again to go on." };
   return { kind: "info", title: "The pipeline has finished.", text: "All input is read; the figures are final." };
 }

@@ -2,7 +2,7 @@
 
 import { api } from "./api.js";
 import { emptyState, h, section, setText } from "./dom.js";
-import { ago, clockTime, count, exactTime, plural, timeOfDay } from "./format.js";
+import { ago, clockTime, count, exactTime, plural, sentences, timeOfDay } from "./format.js";
 import { dataTable } from "./table.js";
 
 const SHOWN = 50;
@@ -63,7 +63,7 @@ export function createView({ store }) {
       fault.hidden = true;
     } catch (error) {
       if (error.name === "AbortError") return;
-      setText(fault, [error.message, error.hint].filter(Boolean).join(" "));
+      setText(fault, sentences(error.message, error.hint));
       fault.hidden = false;
     }
   }

@@ -4,7 +4,7 @@ import { api } from "./api.js";
 import { toast } from "./dialogs.js";
 import { button, emptyState, h, section, setText } from "./dom.js";
 import { StatementEditor, drafts } from "./editor.js";
-import { duration, eventTime, plural } from "./format.js";
+import { duration, eventTime, plural, sentences } from "./format.js";
 import { NotificationList } from "./notification_list.js";
 import { counted } from "./statement_table.js";
 import { streamDeclarations } from "./view_statements.js";
@@ -32,7 +32,7 @@ class Trial {
     } catch (error) {
       this.list.show([]);
       this.status.dataset.kind = "error";
-      setText(this.status, [error.message, error.hint].filter(Boolean).join(" "));
+      setText(this.status, sentences(error.message, error.hint));
       return error;
     }
   }
@@ -98,10 +98,11 @@ export function createView({ store, parameters }) {
       return;
     }
     working(true);
+    const before = new Set(store.state.statements.map(({ name }) => name)); // the live connection may bring the new one first
     try {
       const { state } = replaces ? await api.change(replaces, editor.text) : await api.add(editor.text);
       drafts.forget(draft);
-      saved(state);
+      saved(state, before);
     } catch (error) {
       refused(error);
     } finally {
@@ -109,8 +110,7 @@ export function createView({ store, parameters }) {
     }
   }
 
-  function saved(state) {
-    const before = new Set(store.state.statements.map(({ name }) => name));
+  function saved(state, before) {
     const fresh = state.statements.filter(({ name }) => !before.has(name)).map(({ name }) => name);
     store.receive("state", state);
     toast(replaces ? `${replaces} is changed.` : `${fresh.join(", ") || "The statement"} is added.`);
@@ -120,7 +120,7 @@ export function createView({ store, parameters }) {
 
   function refused(error) {
     if (error.body?.errors?.length) editor.show({ ok: false, errors: error.body.errors });
-    else editor.say("error", [error.message, error.hint].filter(Boolean).join(" "));
+    else editor.say("error", sentences(error.message, error.hint));
     editor.field.focus();
   }
 

@@ -1,7 +1,7 @@
 // Forecasts, rising and falling for each key.
 
 import { api } from "./api.js";
-import { emptyState, h, setText } from "./dom.js";
+import { emptyState, h, labelled, setText } from "./dom.js";
 import { forecastCards } from "./forecast_cards.js";
 import { count, keyText, plural } from "./format.js";
 
@@ -28,9 +28,9 @@ export function createView({ store, parameters, navigate, announce }) {
   const search = h("input", { id: "forecast-key", type: "search", placeholder: "any", autocomplete: "off", spellcheck: "false", on: { input: () => ((wanted = search.value.trim().toLowerCase()), draw()) } });
   const figures = h("p", { class: "muted figures-line" });
   const toolbar = h("div", { class: "toolbar" },
-    h("label", { class: "filter", for: "forecast-statement" }, h("span", { text: "Statement" }), select),
-    h("label", { class: "filter", for: "forecast-key" }, h("span", { text: "Key" }), search),
-    h("label", { class: "filter", for: "forecast-order" }, h("span", { text: "Order" }), sorting), figures);
+    labelled("Statement", select),
+    labelled("Key", search),
+    labelled("Order", sorting), figures);
   const none = emptyState("No forecasts yet.", "Add FORECAST WITHIN … ABOVE … to a statement. It forecasts once it has learned enough, or at once with a trained model.");
   const element = h("div", { class: "view" }, h("h1", { tabindex: "-1", text: "Forecasts" }), toolbar, cards.element, none);
 

@@ -1,8 +1,8 @@
 // Notifications as they come: filtered, paused, and of bounded length however fast they are.
 
 import { api } from "./api.js";
-import { button, emptyState, h, icon, setAttribute, setText } from "./dom.js";
-import { compact, count, plural, rate } from "./format.js";
+import { button, emptyState, h, icon, labelled, setAttribute, setText } from "./dom.js";
+import { compact, count, plural, rate, sentences } from "./format.js";
 import { KIND_NAMES, NotificationList } from "./notification_list.js";
 
 const SHOWN = 100;
@@ -43,7 +43,7 @@ class NotificationView {
     this.select = h("select", { id: "filter-statement", on: { change: () => this.filter({ statement: this.select.value }) } });
     this.boxes = Object.entries(KIND_NAMES).map(([kind, name]) => this.kindBox(kind, name));
     const kinds = h("fieldset", { class: "kinds" }, h("legend", { class: "hidden-visually", text: "Kinds" }), this.boxes);
-    const statement = h("label", { class: "filter", for: "filter-statement" }, h("span", { text: "Statement" }), this.select);
+    const statement = labelled("Statement", this.select);
     this.figures = h("p", { class: "muted figures-line" });
     this.held = h("p", { class: "held", hidden: true });
     this.heldText = h("span");
@@ -140,7 +140,7 @@ class NotificationView {
 
   report(error) {
     if (error.name === "AbortError") return;
-    setText(this.fault, [error.message, error.hint].filter(Boolean).join(" "));
+    setText(this.fault, sentences(error.message, error.hint));
     this.fault.hidden = false;
   }
 

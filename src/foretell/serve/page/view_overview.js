@@ -82,8 +82,8 @@ export function createView({ store }) {
     const total = state.statements.flatMap(({ counts }) => Object.values(counts)).reduce((all_, each) => all_ + each, 0);
     setText(notifications.detail, `${compact(total)} in all`);
     setText(partial.value, compact(sum(state.statements, "partial_matches")));
-    const lanes = sum(state.statements, "lanes");
-    setText(partial.detail, lanes === null ? "not known on this engine" : `in ${plural(lanes, "lane")}`);
+    const unknown = sum(state.statements, "partial_matches") === null && state.statements.length > 0;
+    setText(partial.detail, unknown ? "not known on this engine" : `of ${plural(state.statements.length, "statement")}`);
     setText(memory.value, bytes(store.history.state_bytes.at(-1) ?? sum(state.statements, "state_bytes")));
     setText(memory.detail, "of the engine");
     const watermark = eventTime(state.watermark);
@@ -103,8 +103,8 @@ export function createView({ store }) {
     const texts = state.notes ?? [];
     if (notes.textContent !== texts.join("")) notes.replaceChildren(...texts.map((text) => h("li", { text })));
     const started = clockTime(state.started_at);
-    const text = `Engine: ${state.engine}. ${state.engine_note ?? ""} Running since ${started ? exactTime(started).slice(0, 16).replace("T", " ") : "an unknown time"} UTC.`;
-    setText(engine, text);
+    const since = started === null ? "" : `started ${exactTime(started).slice(0, 16).replace("T", " ")} UTC`;
+    setText(engine, [`Engine: ${state.engine}`, state.engine_note, since].filter(Boolean).map((part) => part.replace(/\.$/, "")).join(" · "));
   }
 
   function showLatest() {

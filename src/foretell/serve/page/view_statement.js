@@ -5,7 +5,7 @@ import { AutomatonPicture } from "./automaton.js";
 import { confirmed, toast } from "./dialogs.js";
 import { button, emptyState, h, section, setAttribute, setText } from "./dom.js";
 import { forecastCards } from "./forecast_cards.js";
-import { bytes, compact, count, eventTime, keyText, pairsText, plural, rate, setTime } from "./format.js";
+import { bytes, compact, count, eventTime, keyText, pairsText, plural, rate, sentences, setTime } from "./format.js";
 import { codeBlock } from "./highlight.js";
 import { NotificationList } from "./notification_list.js";
 import { condition, counted, kindText } from "./statement_table.js";
@@ -88,7 +88,7 @@ export function createView({ store, parameters, announce }) {
       toast(`${name} is removed.`);
       location.hash = "#/statements";
     } catch (error) {
-      toast([error.message, error.hint].filter(Boolean).join(" "), "error");
+      toast(sentences(error.message, error.hint), "error");
     }
   }
 
@@ -132,14 +132,14 @@ export function createView({ store, parameters, announce }) {
     if (signal.aborted) return;
     automatonFault.hidden = automaton.status === "fulfilled";
     if (automaton.status === "fulfilled") picture.update(automaton.value);
-    else setText(automatonFault, `${automaton.reason.message} ${automaton.reason.hint ?? ""}`);
+    else setText(automatonFault, sentences(automaton.reason.message, automaton.reason.hint));
     if (matches.status === "fulfilled") showPartialMatches(matches.value);
   }
 
   function showPartialMatches({ rows: found, total, note }) {
     partial.update(found.map((row, position) => ({ ...row, position })));
-    const more = total !== null && total > found.length ? `${count(found.length)} of ${plural(total, "partial match", "partial matches")}. ` : "";
-    setText(partialNote, more + (note ?? ""));
+    const more = total !== null && total > found.length ? `${count(found.length)} of ${plural(total, "partial match", "partial matches")}` : "";
+    setText(partialNote, note || more);
   }
 
   async function begin() {

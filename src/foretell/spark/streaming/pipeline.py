@@ -10,7 +10,8 @@ malformed events go to files of their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -30,14 +31,67 @@ from foretell.spark.connectors.registry import register
 from foretell.spark.session.local_files import use_plain_files
 from foretell.spark.session.spark_session import quiet_session
 from foretell.spark.streaming.line_output import LineOutput
+from foretell.spark.streaming.notification_tee import NotificationTee
 from foretell.spark.streaming.query import StreamTopology, frame_declaration, stream_rows, topology_of
-from foretell.spark.streaming.stop_signals import await_end, stop_signals
+from foretell.spark.streaming.stop_signals import await_batch, await_end, stop_signals
 from foretell.spark.streaming.stream_status import StatusTally, StreamStatus
 from foretell.spark.task_errors import first_line, task_error
 
 _TEXT_FORMATS = ("json", "csv")
 _CONTROL = "number BIGINT, action STRING, name STRING, text STRING, rows STRING"
 _BINARY_FILE = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
+
+
+@dataclass(frozen=True)
+class PreparedPipeline:
+    """A pipeline that was checked as far as that is possible without Spark; `topology` is None where a source's schema
+    is not known before."""
+
+    pipeline: Pipeline
+    declarations: dict[str, StreamDeclaration]
+    topology: StreamTopology | None
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PipelineQuery:
+    """The query of a pipeline, which runs, and its lines of output."""
+
+    query: StreamingQuery
+    lines: LineOutput
+
+    def error(self, error: PySparkException) -> BaseException:
+        """The error of a query that has ended, as a person can use it."""
+        return self.lines.cause or task_error(error, "the query")
+
+    def has_ended(self, seconds: float) -> bool:
+        """Whether the query ends within so many seconds; raises its error where it fails."""
+        try:
+            return bool(self.query.awaitTermination(seconds))  # type: ignore[arg-type]  # it takes fractions
+        except PySparkException as error:
+            raise self.error(error) from None
+
+    def stop(self, *, at_once: bool = False) -> None:
+        """End the query after the micro-batch that runs."""
+        if not at_once:
+            await_batch(self.query)
+        if self.query.isActive:
+            self.query.stop()
+
+    @property
+    def batch_seconds(self) -> float:
+        """How long the last micro-batch took."""
+        last = self.query.lastProgress
+        return 0.0 if last is None else float(last["durationMs"].get("triggerExecution", 0)) / 1000
+
+    def last_batch_of(self, path: str) -> int:
+        """The number of the last micro-batch that brought rows of the source at a path, among those that Spark
+        remembers; -1 where there is none."""
+        return max((int(p["batchId"]) for p in self.query.recentProgress if _brought_rows(p, path)), default=-1)
+
+
+def _brought_rows(progress: Any, path: str) -> bool:
+    return any(source["numInputRows"] and path in str(source["description"]) for source in progress["sources"])
 
 
 def run(
@@ -55,34 +109,58 @@ def run(
     """
     show = status or (lambda _: None)
     with stop_signals() as signals:
-        declarations, notes = declarations_of_files(pipeline)
-        # All that can be wrong with statements is found here, before Spark starts.
-        topology = topology_of_files(pipeline, declarations) if set(declarations) == set(pipeline.streams) else None
-        for note in (*notes, *untrained_notes(as_model(pipeline.model), pipeline.statements)):
+        prepared = prepare(pipeline)
+        for note in prepared.notes:
             log(f"note: {note}")
-        show(StreamStatus("starting Spark"))
-        spark = quiet_session("foretell", **pipeline.spark)
-        use_plain_files(spark)
-        register(spark)
-        frames = {name: _frame(spark, name, source) for name, source in pipeline.streams.items()}
-        if topology is None:
-            others = {name: frame for name, frame in frames.items() if name not in declarations}
-            for name, frame in others.items():
-                given = declared_stream(pipeline, name)
-                declarations[name] = frame_declaration(frame, given)
-                if not given.time:
-                    log(f"note: {time_note(name, declarations[name].time)}")
-            topology = topology_of_files(pipeline, declarations)
-        lines = LineOutput(write, pipeline.kinds, pipeline.side_files, _number_ids(pipeline, topology))
-        show(StreamStatus("starting the query"))
+        running = start(prepared, once=once, write=write, log=log, status=show)
+        tally = StatusTally(running.query)
         try:
-            query = _start(_notifications(spark, pipeline, frames, topology), pipeline, once, lines)
-            tally = StatusTally(query)
-            await_end(query, signals, lambda: show(tally.update()), log)
+            await_end(running.query, signals, lambda: show(tally.update()), log)
         except PySparkException as error:
-            raise lines.cause or task_error(error, "the query") from None
+            raise running.error(error) from None
         log(tally.update().summary())
     signals.raise_interrupt()
+
+
+def prepare(pipeline: Pipeline) -> PreparedPipeline:
+    """Check a pipeline: all that can be wrong with statements on files is found here, before Spark starts."""
+    declarations, notes = declarations_of_files(pipeline)
+    topology = topology_of_files(pipeline, declarations) if set(declarations) == set(pipeline.streams) else None
+    untrained = untrained_notes(as_model(pipeline.model), pipeline.statements)
+    return PreparedPipeline(pipeline, declarations, topology, (*notes, *untrained))
+
+
+def start(
+    prepared: PreparedPipeline,
+    *,
+    once: bool,
+    write: Callable[[bytes], object],
+    log: Callable[[str], None],
+    status: Callable[[StreamStatus], object],
+    tee: NotificationTee | None = None,
+) -> PipelineQuery:
+    """Start Spark and the query. A `tee` sees all rows on their way to the output."""
+    pipeline, declarations, topology = prepared.pipeline, dict(prepared.declarations), prepared.topology
+    status(StreamStatus("starting Spark"))
+    spark = quiet_session("foretell", **pipeline.spark)
+    use_plain_files(spark)
+    register(spark)
+    frames = {name: _frame(spark, name, source) for name, source in pipeline.streams.items()}
+    if topology is None:
+        others = {name: frame for name, frame in frames.items() if name not in declarations}
+        for name, frame in others.items():
+            given = declared_stream(pipeline, name)
+            declarations[name] = frame_declaration(frame, given)
+            if not given.time:
+                log(f"note: {time_note(name, declarations[name].time)}")
+        topology = topology_of_files(pipeline, declarations)
+    lines = LineOutput(write, pipeline.kinds, pipeline.side_files, _number_ids(pipeline, topology))
+    status(StreamStatus("starting the query"))
+    try:
+        notifications = _notifications(spark, pipeline, frames, topology, tee)
+        return PipelineQuery(_start(notifications, pipeline, once, lines), lines)
+    except PySparkException as error:
+        raise lines.cause or task_error(error, "the query") from None
 
 
 def topology_of_files(pipeline: Pipeline, declarations: Mapping[str, StreamDeclaration]) -> StreamTopology:
@@ -103,13 +181,19 @@ def topology_of_files(pipeline: Pipeline, declarations: Mapping[str, StreamDecla
 
 
 def _notifications(
-    spark: SparkSession, pipeline: Pipeline, frames: Mapping[str, DataFrame], topology: StreamTopology
+    spark: SparkSession,
+    pipeline: Pipeline,
+    frames: Mapping[str, DataFrame],
+    topology: StreamTopology,
+    tee: NotificationTee | None,
 ) -> DataFrame:
     control = pipeline.control
     if control is not None:
         control = replace(control, schema=control.schema or _CONTROL)
     changes = None if control is None else _frame(spark, "control", control)
     notifications = stream_rows(frames, topology, changes)
+    if tee is not None:
+        notifications = notifications.mapInArrow(tee, notifications.schema)
     if pipeline.kinds is None or pipeline.output is None:
         return notifications
     return notifications.where(notifications.kind.isin(*pipeline.kinds))
