@@ -144,7 +144,7 @@ def test_an_undeclared_stream_is_refused() -> None:
 
 
 def test_a_large_automaton_is_told_and_not_drawn() -> None:
-    steps = " , ".join(f"a{number}" for number in range(90))
+    steps = " , ".join(f"a{number}" for number in range(130))
     found = ft.automaton_page(f"{STREAM} SUBSCRIBE m FROM s MATCH {steps};")
     assert found.charts == ()
     assert "cannot be read as a drawing" in found.html()

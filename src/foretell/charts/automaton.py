@@ -42,7 +42,7 @@ MOST_SIGNS = 34
 _STEPS = 3
 
 #: Larger automata cannot be read as a drawing.
-MOST_STATES, MOST_EDGES = 80, 240
+MOST_STATES, MOST_EDGES = 120, 240
 
 
 class StateKind(Enum):
