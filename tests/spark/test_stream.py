@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from random import Random
 from typing import Any, cast
@@ -218,7 +219,7 @@ def test_statements_change_while_it_runs(spark: SparkSession, tmp_path: Path) ->
     assert refused(rows).count() == 4
 
 
-def test_figures_in_the_progress(spark: SparkSession, tmp_path: Path) -> None:
+def test_figures_in_the_progress(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     events = logins(60)
     in_files(tmp_path / "in", [*events, {**events[0], "at": None}], 61)
     notified = follow(WATCH, {"logins": frame(spark, tmp_path / "in", TYPES["logins"])}, shards=2)
@@ -231,6 +232,12 @@ def test_figures_in_the_progress(spark: SparkSession, tmp_path: Path) -> None:
     assert (figures["matches"], figures["bad"], figures["late"]) == (len(found), 1, 0)
     assert (figures["partial_matches"], figures["waiting"]) == (engine.partial_matches, engine.waiting)
     assert figures["state_bytes"] > 1000
+    page = (Path(__file__).parents[2] / "docs" / "monitoring.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(def watch.*?)```", page, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(code, names)
+    names["watch"](started)
+    assert f"0 {figures['events']} {len(found)}\n" in capsys.readouterr().out
 
 
 def test_run_gives_a_streaming_frame(spark: SparkSession, tmp_path: Path) -> None:
