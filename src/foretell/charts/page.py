@@ -120,12 +120,10 @@ def sections_page(title: str, introduction: str, table: PageTable, sections: Ite
 
 
 def _page(title: str, introduction: str, preface: str, sections: Sequence[Section]) -> str:
-    specifications = {chart.slug: chart.specification() for section in sections for chart in section.charts}
-    library = _library()
-    # Escaped, so that no text ends the script element.
-    drawing = _DRAWING % json.dumps(specifications).replace("<", "\\u003c")
+    library = chart_library()
+    drawing = drawing_script([chart for section in sections for chart in section.charts])
     return _PAGE.format(
-        hashes=" ".join(map(_script_hash, (library, drawing))),
+        hashes=script_hashes(library, drawing),
         title=escape(title),
         introduction=escape(introduction),
         preface=preface,
@@ -137,9 +135,16 @@ def _page(title: str, introduction: str, preface: str, sections: Sequence[Sectio
 
 
 @cache
-def _library() -> str:
+def chart_library() -> str:
     """The JavaScript that draws charts: putting it together takes seconds."""
     return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+
+
+def drawing_script(charts: Iterable[Chart]) -> str:
+    """The JavaScript that draws each chart into the element whose id is the chart's slug."""
+    specifications = {chart.slug: chart.specification() for chart in charts}
+    # Escaped, so that no text ends the script element.
+    return _DRAWING % json.dumps(specifications).replace("<", "\\u003c")
 
 
 def _section(section: Section) -> str:
@@ -148,9 +153,10 @@ def _section(section: Section) -> str:
     return _SECTION.format(slug=section.slug, title=title, caption=caption, figures=figures)
 
 
-def _script_hash(script: str) -> str:
-    digest = hashlib.sha256(script.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
+def script_hashes(*scripts: str) -> str:
+    """The sources of a policy of contents that permits these scripts and no other."""
+    digests = (hashlib.sha256(script.encode()).digest() for script in scripts)
+    return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
 
 
 def svg(chart: Chart) -> str:
