@@ -38,7 +38,7 @@ from foretell.extras import missing_extra
 NEW_YORK = ZoneInfo("America/New_York")
 
 #: The models learn from the events before this moment, midnight in New York; the rest is watched.
-WATCHED_SINCE = datetime(2013, 5, 1, tzinfo=NEW_YORK)
+WATCHED_SINCE = datetime(2013, 3, 1, tzinfo=NEW_YORK)
 
 #: The legal form at the end of an airline's name.
 _COMPANY = re.compile(r" (Inc\.|Co\.|Corporation)$")
