@@ -141,10 +141,10 @@ def _departures() -> pa.Table:
     scheduled = _hours(raw) + _MINUTE * _integers(raw["minute"])
     delay = raw["dep_delay"].cast(pa.int64())
     time = scheduled + _MINUTE * _integers(pc.fill_null(delay, pa.scalar(0)))
-    number = pc.binary_join_element_wise(raw["carrier"], raw["flight"].cast(pa.string()), " ")
+    number = _joined(raw["carrier"], raw["flight"].cast(pa.string()))
     date = pc.strftime(_timestamps(scheduled).cast(pa.timestamp("us", tz=str(NEW_YORK))), format="%Y-%m-%d")
     columns: dict[str, Any] = {
-        "id": pc.binary_join_element_wise(number, raw["origin"], date, " "),
+        "id": _joined(number, raw["origin"], date),
         "flight": number,
         "carrier": raw["carrier"],
         "airline": _airline_names(raw["carrier"], airlines),
@@ -158,6 +158,11 @@ def _departures() -> pa.Table:
     }
     # Departures of one minute come in the order of their schedules, then as the package has them.
     return pa.table(columns).take(arrow_of(np.lexsort((scheduled, time)))).combine_chunks()
+
+
+def _joined(*columns: Any) -> Any:
+    """Texts with spaces between them."""
+    return pc.binary_join_element_wise(*columns, pa.scalar(" "))
 
 
 def _airline_names(carriers: Any, names: Mapping[Any, Any]) -> Any:

@@ -139,7 +139,8 @@ class DepartureChart:
         values = [*range(0, top, step), top]
         names = f"datum.value == {top} ? 'cancelled' : format(datum.value, 'd')"
         y = _number("delay", "minutes late", values=values, labelExpr=names)
-        y["scale"] = {"domain": [min(0, *(row["delay"] for row in rows)), top], "nice": False}
+        lowest = min([0, *(dot.delay for dot in self.departures if dot.delay is not None)])
+        y["scale"] = {"domain": [lowest, top], "nice": False}
         x = _clock([dot.time for dot in self.departures])
         colour = {"condition": {"test": "datum.matched", "value": _MATCH}, "value": GREY}
         opacity = {"condition": {"test": "datum.matched", "value": 1}, "value": 0.55}
@@ -159,6 +160,46 @@ class DepartureChart:
                 },
             ],
             260,
+        )
+
+
+@dataclass(frozen=True)
+class ChainLink:
+    """A departure of an aircraft: its name on the axis, and how late it was in minutes."""
+
+    name: str
+    delay: int
+    label: str
+
+
+@dataclass(frozen=True)
+class ChainChart:
+    """The delays of an aircraft from departure to departure."""
+
+    slug: str
+    title: str
+    caption: str
+    links: tuple[ChainLink, ...]
+
+    def specification(self) -> VegaSpec:
+        rows = [
+            {"name": link.name, "delay": link.delay, "label": link.label, "number": f"{link.delay} min"}
+            for link in self.links
+        ]
+        axis = {"labelAngle": 0, "grid": False, "title": None}
+        x = {"field": "name", "type": "nominal", "sort": None, "axis": axis, "scale": {"padding": 0.45}}
+        y = _number("delay", "minutes late")
+        number = {"type": "text", "dy": -8, "fontSize": _FONT_SIZE, "color": TEXT}
+        return _wide(
+            [
+                {
+                    "data": inline_data(rows),
+                    "mark": {"type": "bar", "color": _MATCH},
+                    "encoding": {"x": x, "y": y, "tooltip": _text()},
+                },
+                {"data": inline_data(rows), "mark": number, "encoding": {"x": x, "y": y, "text": _text("number")}},
+            ],
+            200,
         )
 
 
@@ -303,6 +344,48 @@ class CalibrationChart:
                 },
             ],
             260,
+        )
+
+
+@dataclass(frozen=True)
+class PauseChart:
+    """Estimates by the length of the pause, as a line, and what was true, as points."""
+
+    slug: str
+    title: str
+    caption: str
+    pauses: tuple[tuple[float, float, float, int], ...]
+
+    def specification(self) -> VegaSpec:
+        rows = [
+            {
+                "hours": hours,
+                "said": said,
+                "true": true,
+                "count": count,
+                "label": f"{hours:g} hours: said {said:.0%}, true {true:.0%}, {count:,} times",
+            }
+            for hours, said, true, count in self.pauses
+        ]
+        x = _number("hours", "hours between the two departures", tickCount=8, grid=False)
+        x["scale"] = {"zero": False, "nice": False, "padding": 8}
+        said, true = (_number(name, "a departure in between", format=".0%") for name in ("said", "true"))
+        said["scale"] = true["scale"] = {"domain": [0, 1]}
+        size = {"field": "count", "type": "quantitative", "legend": None, "scale": {"type": "sqrt", "range": [40, 400]}}
+        return _wide(
+            [
+                {
+                    "data": inline_data(rows),
+                    "mark": {"type": "line", "color": _LOST, "strokeWidth": 2.5, "interpolate": "monotone"},
+                    "encoding": {"x": x, "y": said},
+                },
+                {
+                    "data": inline_data(rows),
+                    "mark": {"type": "point", "filled": True, "color": _TRUE, "opacity": 0.85},
+                    "encoding": {"x": x, "y": true, "size": size, "tooltip": _text()},
+                },
+            ],
+            240,
         )
 
 
