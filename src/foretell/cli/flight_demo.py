@@ -13,13 +13,14 @@ from rich.text import Text
 
 from foretell.cli.output import say
 from foretell.cli.progress_display import progress
-from foretell.demonstration.course import FlightCourse, Outcome, default_engine
+from foretell.demonstration.course import TROUBLE_AHEAD, FlightCourse, Outcome, default_engine
 from foretell.demonstration.findings import Findings, findings
 from foretell.demonstration.flights import FlightData, flight_data
 from foretell.demonstration.report import is_report, report_page
 from foretell.demonstration.summary import parts
 from foretell.errors import InputError
 from foretell.events.atomic_files import atomic_write, check_writable
+from foretell.learn.model import Model
 from foretell.notify.files import standard_output, writing_to
 
 _PLACES = {"spark": "on Spark, on this machine", "embedded": "in this process"}
@@ -74,12 +75,24 @@ def _course(engine: str, data: FlightData) -> Outcome:
         course = FlightCourse(engine, Path(folder), data)
         _print(f"1  Learning from January and February: {course.learned.events:,} events …")
         with progress("learning", on_spark=engine == "spark"):
-            course.learn()
+            model = course.learn()
+        _print(f"   {_done(course)}; {_model_text(model)}")
         _print(f"2  Watching March to December: {course.watched.events:,} events …")
         with progress("watching", on_spark=engine == "spark"):
-            course.watch()
+            found = course.watch()
+        _print(f"   {_done(course)}; {len(found):,} matches, forecasts and estimates")
         _print("3  Comparing with what really happened …", "")
         return course.outcome()
+
+
+def _done(course: FlightCourse) -> str:
+    return f"{course.stages[-1].seconds:.0f} s"
+
+
+def _model_text(model: Model) -> str:
+    """How much the model of the forecasts has."""
+    learned = model.subscriptions[TROUBLE_AHEAD].statistics
+    return f"{learned.matches:,} times trouble in {learned.events:,} departures"
 
 
 def _summarize(found: Findings) -> None:

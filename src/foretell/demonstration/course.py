@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -15,6 +15,7 @@ from foretell.api.forecasting import train
 from foretell.api.run import run
 from foretell.arguments.statements import load
 from foretell.demonstration.flights import NEW_YORK, WATCHED_SINCE, FlightData
+from foretell.demonstration.losses import departed
 from foretell.errors import InputError
 from foretell.extras import has_extra
 from foretell.language.subscriptions import Subscriptions
@@ -26,8 +27,9 @@ BAD_RUN, FOGGED_IN, HANDED_ON, TROUBLE_AHEAD, UNHEARD = (
     "bad_run", "fogged_in", "handed_on", "trouble_ahead", "unheard",
 )  # fmt: skip
 
-#: Conditions that forecasts may use beside the pattern; training chooses how many past departures count.
-LEARNING = Learning(order=None, features=("delay >= 30", f"hour(time, '{NEW_YORK.key}') >= 14"))
+#: Conditions that forecasts may use beside the pattern; training chooses how many past departures count. The reports
+#: of the first months come from an archive, in which none is missing.
+LEARNING = Learning(order=None, features=("delay >= 30", f"hour(time, '{NEW_YORK.key}') >= 14"), complete=True)
 
 #: The models stay as they were learned, so that every figure is about events that they have not seen.
 WATCHING = Learning(online=False)
@@ -81,15 +83,16 @@ class FlightCourse:
 
     def __init__(self, engine: str, folder: Path, data: FlightData, watched_since: datetime = WATCHED_SINCE) -> None:
         self.engine, self.program = engine, statements()
-        self.learned, self.watched = data.between(until=watched_since), data.between(since=watched_since)
+        past, self.watched = data.between(until=watched_since), data.between(since=watched_since)
+        self.learned = replace(past, reports=departed(past.flights))
         self._folder = folder
-        self._stages: list[Stage] = []
+        self.stages: list[Stage] = []
 
     def learn(self) -> Model:
         began = perf_counter()
         history = self._files("learned", self.learned)
         self.model = train(self.program, history, engine=self.engine, learning=LEARNING)
-        self._stages.append(Stage("learn", self.learned.events, perf_counter() - began))
+        self.stages.append(Stage("learn", self.learned.events, perf_counter() - began))
         return self.model
 
     def watch(self) -> Notifications:
@@ -98,7 +101,7 @@ class FlightCourse:
         found = run(self.program, events, engine=self.engine, model=self.model, learning=WATCHING)
         assert isinstance(found, Notifications)  # of files
         self.notifications = found
-        self._stages.append(Stage("watch", self.watched.events, perf_counter() - began))
+        self.stages.append(Stage("watch", self.watched.events, perf_counter() - began))
         return self.notifications
 
     def outcome(self) -> Outcome:
@@ -109,7 +112,7 @@ class FlightCourse:
             watched=self.watched,
             model=self.model,
             notifications=self.notifications,
-            stages=tuple(self._stages),
+            stages=tuple(self.stages),
         )
 
     def _files(self, name: str, data: FlightData) -> Mapping[str, Path]:

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,9 @@ from foretell.forecast.online.factory import ForecasterFactory
 
 #: A range of probabilities with fewer forecasts says little.
 _FEWEST = 50
+
+#: From this hour on a departure is one of the new day.
+_NIGHT = timedelta(hours=4)
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,7 @@ def _warnings(
 
 def _rules(lanes: Mapping[LaneKey, DepartureLane]) -> Iterator[RuleScore]:
     """Warn each time so many departures in a row have gone wrong."""
-    words = ("one departure", "two in a row", "three in a row", "four in a row")
+    words = ("one that went wrong", "two in a row", "three in a row", "four in a row")
     for length, text in enumerate(words, 1):
         places = [(lane, place) for lane in lanes.values() for place in np.flatnonzero(lane.run == length).tolist()]
         yield _score(f"after {text}", places)
@@ -155,6 +158,11 @@ def _backtest(outcome: Outcome, lanes: Mapping[LaneKey, DepartureLane]) -> tuple
     return card, probability
 
 
+def _day_of(time: datetime) -> date:
+    """The day of a departure: those after midnight belong to the evening before."""
+    return (local(time) - _NIGHT).date()
+
+
 def _day(
     warned: Sequence[LaneWarning],
     flights: pa.Table,
@@ -165,7 +173,7 @@ def _day(
     times = flights["time"].to_pylist()
     days: dict[tuple[LaneKey, date], list[LaneWarning]] = {}
     for warning in warned:
-        day = local(times[lanes[warning.lane].rows[warning.place]]).date()
+        day = _day_of(times[lanes[warning.lane].rows[warning.place]])
         days.setdefault((warning.lane, day), []).append(warning)
     if not days:
         raise InputError("no-forecasts", "there were no forecasts to show", hint="take more events")
@@ -176,6 +184,6 @@ def _day(
 
     (lane_key, day), own = max(days.items(), key=interest)
     rows = lanes[lane_key].rows
-    on_day = [place for place, row in enumerate(rows.tolist()) if local(times[row]).date() == day]
+    on_day = [place for place, row in enumerate(rows.tolist()) if _day_of(times[row]) == day]
     places = np.array(on_day, np.int64)
     return LaneDay(lane_key, day, places, probability[lane_key][places], tuple(own))

@@ -23,6 +23,11 @@ class LossyReports:
     lost: pa.Table
 
 
+def departed(departures: pa.Table) -> pa.Table:
+    """The departures that were not cancelled."""
+    return departures.filter(departures["delay"].is_valid())
+
+
 def lossy_reports(departures: pa.Table, loss: float = LOSS, seed: int = _SEED) -> LossyReports:
     """The departures that took place, each of them lost with the same probability, whatever it is.
 
@@ -31,6 +36,6 @@ def lossy_reports(departures: pa.Table, loss: float = LOSS, seed: int = _SEED) -
     >>> len(reports.received) + len(reports.lost), len(reports.lost)
     (999, 93)
     """
-    departed = departures.filter(departures["delay"].is_valid())
-    is_lost = np.random.default_rng(seed).random(len(departed)) < loss
-    return LossyReports(departed.filter(arrow_of(~is_lost)), departed.filter(arrow_of(is_lost)))
+    took_place = departed(departures)
+    is_lost = np.random.default_rng(seed).random(len(took_place)) < loss
+    return LossyReports(took_place.filter(arrow_of(~is_lost)), took_place.filter(arrow_of(is_lost)))

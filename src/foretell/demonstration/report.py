@@ -53,7 +53,7 @@ _PAGE = """<!DOCTYPE html>
 _KEYWORD = re.compile(r"\b[A-Z]{2,}\b")
 
 _STAGES = {
-    "learn": ("learn from January and February", "counts of what followed what; how long pauses hide departures"),
+    "learn": ("learn from January and February", "what followed what, and after how long"),
     "watch": ("watch March to December", "matches, forecasts and estimates of all five statements"),
     "judge": ("compare with the truth", "every forecast and estimate beside what happened"),
 }
@@ -106,8 +106,7 @@ class _Body:
         )
 
     def _head(self) -> Iterator[str]:
-        outcome, counts = self.found.outcome, self.found.outcome.notifications.summary.notifications
-        total = sum(sum(kinds.values()) for kinds in counts.values())
+        outcome = self.found.outcome
         seconds = sum(stage.seconds for stage in outcome.stages)
         flights = outcome.learned.flights.num_rows + outcome.watched.flights.num_rows
         yield f"<header><h1>{_TITLE}</h1>"
@@ -120,7 +119,6 @@ class _Body:
         )
         yield _numbers(
             (f"{outcome.watched.events:,}", "events watched"),
-            (f"{total:,}", "matches, forecasts and estimates"),
             (f"{self.found.forecasts.warnings.precision:.0%}", "of its warnings came true"),
             (f"{self.found.estimates.precision:.0%}", "of its likely guesses at lost reports were right"),
             (f"{seconds:.0f} s", "on two cores" if os.cpu_count() == 2 else f"on {os.cpu_count()} cores"),
@@ -190,9 +188,10 @@ class _Body:
         ]
         yield _table("Ways to warn", ("warn", "warnings", "came true", "departures ahead"), rows, numbers=(1, 2, 3))
         yield _paragraph(
-            "Rules of thumb, such as “warn after three in a row”, have to be thought of and tuned for each question. "
-            "Here nobody said what leads to trouble: Foretell found it in the data, separately for each airline and "
-            f"airport. As a ranking of all {score.points:,} departures its probabilities have an AUC of "
+            "Rules of thumb, such as “warn after three in a row”, have to be thought of and tuned for each question: "
+            "the later one warns, the surer one is. Nobody told Foretell a rule. It found in the data what leads to "
+            "trouble, for each airline and airport, and says how likely it is. As a ranking of all "
+            f"{score.points:,} departures its probabilities have an AUC of "
             f"{score.auc:.2f}, the number of departures that went wrong in a row has {score.rule_auc:.2f} (1 is "
             "perfect, 0.5 is guessing)."
         )
@@ -209,7 +208,7 @@ class _Body:
             "Reports get lost. We took away one in ten, at random, and kept the truth. An aircraft of the US Airways "
             f"shuttle to Boston and Washington was heard leaving twice within twelve hours {score.pairs:,} times; in "
             f"<strong>{score.hiding:,}</strong> of these pauses it had left once more, unheard. Foretell learned how "
-            "long such pauses are, from reports with the same gaps. It never saw what was lost."
+            "long such pauses are from the complete records of January and February. It never saw what was lost."
         )
         yield _numbers(
             (f"{len(score.said):,}", "pauses in which it said that a departure is likely (50% or more)"),
@@ -248,8 +247,8 @@ class _Body:
         yield _paragraph(
             "All five statements are one program, and one job. The same statements, without a change, run in one "
             "Python process, as a batch on a Spark cluster, and as a stream on live events, and give the same "
-            "rows. No figure on this page is about events that the models had seen: they were made of January and February, and did "
-            "not learn on. A departure is known when it leaves, a cancellation at the scheduled time; nothing is used "
+            "rows. No figure on this page is about events that the models had seen: they were made of January and "
+            "February, and did not learn on. A departure is known when it leaves, a cancellation at the scheduled time; nothing is used "
             "before it was known. Times are by the clock of New York."
         )
         yield "</section>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from foretell.charts.theme import COLOURS, GREY, TEXT, VegaSpec, inline_data, layered
@@ -30,6 +30,11 @@ def _clock(span: Sequence[datetime] = (), form: str = "%H:%M", title: str | None
         scale["domain"] = [_moment(min(span)), _moment(max(span))]
     axis = {"format": form, "labelFlush": True, "labelOverlap": True, "grid": False, "title": title}
     return {"field": "time", "type": "temporal", "scale": scale, "axis": axis}
+
+
+def _hours(hours: Sequence[HourShare]) -> VegaSpec:
+    """The axis of whole hours, the last one too."""
+    return _clock([hours[0].time, hours[-1].time + timedelta(hours=1)])
 
 
 def _number(field: str, title: str, **axis: object) -> VegaSpec:
@@ -460,7 +465,9 @@ class VisibilityChart:
             for hour in self.hours
             if hour.visibility is not None
         ]
-        x = _clock([hour.time for hour in self.hours])
+        if rows:  # until the end of the last hour
+            rows.append({**rows[-1], "time": _moment(self.hours[-1].time + timedelta(hours=1))})
+        x = _hours(self.hours)
         y = _number("miles", "miles one can see")
         y["scale"] = {"domain": [0, 10]}
         line = {"type": "area", "line": {"color": _LOST}, "color": _LOST, "opacity": 0.25, "interpolate": "step-after"}
@@ -490,7 +497,7 @@ class HourChart:
         rows = [
             {
                 "time": _moment(hour.time),
-                "until": _moment(hour.time.replace(minute=54)),
+                "until": _moment(hour.time + timedelta(minutes=54)),
                 "low": low,
                 "departures": low + count,
                 "cancelled": cancelled,
@@ -499,7 +506,7 @@ class HourChart:
             for hour in self.hours
             for low, count, cancelled in ((0, hour.left, False), (hour.left, hour.cancelled, True))
         ]
-        x = _clock([hour.time for hour in self.hours])
+        x = _hours(self.hours)
         y = _number("departures", "departures")
         colour = {"condition": {"test": "datum.cancelled", "value": _FALSE}, "value": GREY}
         encoding = {"x": x, "x2": {"field": "until"}, "y": y, "y2": {"field": "low"}, "color": colour}

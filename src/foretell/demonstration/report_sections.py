@@ -133,6 +133,9 @@ def _lane_day(found: Findings, day: LaneDay) -> ForecastChart:
 
 # ── estimates ──
 
+#: The room for labels beside a timeline, as a share of its length.
+_LABEL_ROOM = 0.1
+
 
 @dataclass(frozen=True)
 class WideChart:
@@ -162,15 +165,15 @@ def estimate_charts(found: Findings) -> tuple[Chart | None, Chart | None, Chart,
     pauses = PauseChart(
         "pauses",
         "by the length of the pause",
-        "Line: what Foretell said. Points: in how many of these pauses there was a departure. After four hours the "
-        "aircraft is just back; after eight it was most likely away once more; after twelve it stood still.",
+        "Line: what Foretell said. Points: in how many of these pauses there was a departure. There and back takes "
+        "four hours, so after eight it was most likely away once more. In shorter pauses an estimate is below 5%.",
         tuple((pause.hours, pause.said, pause.true, pause.count) for pause in score.pauses),
     )
     calibration = CalibrationChart(
         "estimate-calibration",
         "said and true",
-        "All estimates of 5% and more, by what they said. Two months with lost reports are little to learn from: low "
-        "estimates are too high.",
+        "All estimates of 5% and more, by what they said. Two months are little to learn from: here estimates are "
+        "too cautious on both sides.",
         "probability that Foretell said",
         "true",
         score.calibration,
@@ -187,13 +190,13 @@ def estimate_charts(found: Findings) -> tuple[Chart | None, Chart | None, Chart,
     waterfall = None
     if detail is not None and detail.gaps:
         caption = "A probability falls from 1 by a factor for each gap in which something may be hidden: here one."
-        waterfall = replace(charts.waterfall(detail), caption=caption)
+        waterfall = replace(charts.waterfall(detail), caption=caption, threshold=None)
     return WideChart(_timeline(found.example)), waterfall, pauses, calibration
 
 
 def _timeline(judged: JudgedEstimate) -> Timeline:
     estimate = judged.estimate
-    first, last = (str(estimate.events[step]) for step in ("a", "c"))
+    first, last = (str(estimate.events[step]) for step in ("out", "again"))
     rows = [_heard("heard", first, estimate.start)]
     if estimate.estimate is not None:
         for lost in estimate.estimate.lost:
@@ -203,7 +206,8 @@ def _timeline(judged: JudgedEstimate) -> Timeline:
         rows.append(_heard("the truth", name, time))
     rows.append(_heard("heard again", last, estimate.end))
     times = [time for row in rows for time in row.times]
-    scale = TimeScale.over(times, Type.TIMESTAMP, estimate.start)
+    room = _LABEL_ROOM * (max(times) - min(times))
+    scale = TimeScale.over([min(times) - room, *times, max(times) + room], Type.TIMESTAMP, estimate.start)
     scale = replace(scale, title=f"hours after {local(estimate.start):%H:%M} on {day_text(local(estimate.start))}")
     caption = (
         "Orange: when it left, with a probability of 80%, by all that Foretell knew. The truth is what we took away."

@@ -73,8 +73,8 @@ FORECAST WITHIN 10 EVENTS ABOVE 0.5;
 -- within twelve hours. Did it leave once more in between, and the report was lost?
 SUBSCRIBE unheard FROM reports
 PER    tailnum
-MATCH  a ; b ; c
-DEFINE a, c AS carrier = 'US' AND distance < 250,
-       b    AS carrier = 'US' AND distance < 250 AND t(b) < t(c)
+MATCH  out ; hidden ; again
+DEFINE out, again AS carrier = 'US' AND distance < 250,
+       hidden     AS carrier = 'US' AND distance < 250 AND t(hidden) < t(again)
 WITHIN 12 hours
-LOSING 0.1 OF b ABOVE 0.05;
+LOSING 0.1 OF hidden ABOVE 0.05;

@@ -62,7 +62,7 @@ def _matches(stories: Stories) -> Iterator[str]:
 
 def _rows(stories: Sequence[Story], unit: str) -> Iterator[str]:
     for story in stories[:_SHOWN]:
-        yield shortened(f"  {story.when:<29}{story.departures:>4} {unit}  {story.where}", WIDTH)
+        yield shortened(f"    {story.when:<29}{story.departures:>4} {unit}  {story.where}", WIDTH)
 
 
 # ── is about to happen ──
@@ -75,22 +75,22 @@ def _forecasts(score: ForecastScore) -> Iterator[str]:
         f"{score.warnings.precision:.0%} of the time; trouble follows {score.base_rate:.0%} of all departures."
     )
     yield ""
-    yield f"  {'warn':<28}{'warnings':>10}{'came true':>12}{'departures ahead':>19}"
+    yield f"    {'warn':<26}{'warnings':>10}{'came true':>12}{'departures ahead':>19}"
     for rule in score.rules:
-        yield _rule(rule, f"{rule.name} that went wrong" if rule.name == "after one departure" else rule.name)
+        yield _rule(rule, rule.name)
     yield _rule(score.warnings, "when Foretell says 50%")
     yield ""
     yield from _paragraph(
-        f"It found by itself what a rule of thumb would need, and says how sure it is: its probabilities are off by "
-        f"{100 * score.error:.1f} points on average."
+        "Nobody told it a rule: it learned what leads to trouble, for each airline and airport. It also says how sure "
+        f"it is; what it says and what comes true differ by {100 * score.error:.1f} points on average."
     )
     for point in score.calibration[-_CALIBRATIONS:]:
-        yield f"  said {point.said:4.0%}   came true {point.true:4.0%}   {point.count:>7,} departures"
+        yield f"    said {point.said:4.0%}   came true {point.true:4.0%}   {point.count:>7,} departures"
 
 
 def _rule(rule: RuleScore, name: str) -> str:
     precision, lead = ("–" if isnan(value) else form.format(value) for value, form in _formats(rule))
-    return f"  {name:<28}{rule.warnings:>10,}{precision:>12}{lead:>19}"
+    return f"    {name:<26}{rule.warnings:>10,}{precision:>12}{lead:>19}"
 
 
 def _formats(rule: RuleScore) -> tuple[tuple[float, str], tuple[float, str]]:
@@ -103,9 +103,9 @@ def _formats(rule: RuleScore) -> tuple[tuple[float, str], tuple[float, str]]:
 def _estimates(found: Findings) -> Iterator[str]:
     score = found.estimates
     yield from _paragraph(
-        "We took away one report in ten. An aircraft of the shuttle to Boston and Washington was heard leaving twice "
-        f"within twelve hours, {score.pairs:,} times. In {score.hiding:,} of these pauses it had left once more, "
-        f"unheard ({score.base_rate:.0%})."
+        "We took away one report in ten. An aircraft of the shuttle to Boston and Washington was heard leaving, and "
+        f"leaving again within twelve hours, {score.pairs:,} times. In {score.hiding:,} of these pauses it had left "
+        f"once more, unheard ({score.base_rate:.0%})."
     )
     yield ""
     yield from _paragraph(
@@ -122,7 +122,7 @@ def example_text(judged: JudgedEstimate) -> str:
     """The story of an estimate, with the truth."""
     estimate = judged.estimate
     start, end = local(estimate.start), local(estimate.end)
-    airport = AIRPORTS.get(str(estimate.events["a"]).split(" ")[2], "New York")
+    airport = AIRPORTS.get(str(estimate.events["out"]).split(" ")[2], "New York")
     text = (
         f"On {day_text(start)} {(estimate.key or {})['tailnum']} was heard leaving {airport} at {start:%H:%M} and at "
         f"{end:%H:%M}. Foretell: with {estimate.probability:.0%} it left once more"
