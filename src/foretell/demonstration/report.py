@@ -248,8 +248,8 @@ class _Body:
             "All five statements are one program, and one job. The same statements, without a change, run in one "
             "Python process, as a batch on a Spark cluster, and as a stream on live events, and give the same "
             "rows. No figure on this page is about events that the models had seen: they were made of January and "
-            "February, and did not learn on. A departure is known when it leaves, a cancellation at the scheduled time; nothing is used "
-            "before it was known. Times are by the clock of New York."
+            "February, and did not learn on. A departure is known when it leaves, a cancellation at the scheduled "
+            "time; nothing is used before it was known. Times are by the clock of New York."
         )
         yield "</section>"
 
