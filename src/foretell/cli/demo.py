@@ -10,6 +10,9 @@ import typer
 from foretell.cli.output import say
 from foretell.extras import has_extra, require_extra
 
+#: Without Spark the flights run in this process.
+_EXTRAS = ("demo", "charts")
+
 #: The report, where no other file is named.
 REPORT = Path("foretell-demo.html")
 
@@ -33,8 +36,9 @@ def show(arguments: DemoArguments) -> None:
             "the reference evaluator makes no forecasts; use spark or embedded", param_hint="--engine"
         )
     if any(given.values()):
-        require_extra("demo", "foretell demo on flights")
-    if arguments.small or not has_extra("demo"):
+        for extra in _EXTRAS:
+            require_extra(extra, "foretell demo on flights")
+    if arguments.small or not all(map(has_extra, _EXTRAS)):
         from foretell.cli import small_demo
 
         small_demo.show()

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from foretell.cli.output import say
 from foretell.cli.progress_display import progress
-from foretell.demonstration.course import TROUBLE_AHEAD, FlightCourse, Outcome, default_engine
+from foretell.demonstration.course import TROUBLE_AHEAD, CourseOutcome, FlightCourse, default_engine
 from foretell.demonstration.findings import Findings, findings
 from foretell.demonstration.flights import FlightData, flight_data
 from foretell.demonstration.report import is_report, report_page
@@ -70,7 +70,7 @@ class FlightDemo:
         )
 
 
-def _course(engine: str, data: FlightData) -> Outcome:
+def _course(engine: str, data: FlightData) -> CourseOutcome:
     with TemporaryDirectory(prefix="foretell-demo-") as folder:
         course = FlightCourse(engine, Path(folder), data)
         _print(f"1  Learning from January and February: {course.learned.events:,} events …")

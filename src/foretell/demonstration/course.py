@@ -39,7 +39,7 @@ _ROW_GROUP = 65_536
 
 
 @dataclass(frozen=True)
-class Stage:
+class CourseStage:
     """A part of the work that is done: the events that it read, and its seconds."""
 
     name: str
@@ -48,7 +48,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CourseOutcome:
     """All that the course has found. `learned` and `watched` are the events before and after the models were made."""
 
     engine: str
@@ -57,7 +57,7 @@ class Outcome:
     watched: FlightData
     model: Model
     notifications: Notifications
-    stages: tuple[Stage, ...]
+    stages: tuple[CourseStage, ...]
 
 
 def statements() -> Subscriptions:
@@ -86,13 +86,13 @@ class FlightCourse:
         past, self.watched = data.between(until=watched_since), data.between(since=watched_since)
         self.learned = replace(past, reports=departed(past.flights))
         self._folder = folder
-        self.stages: list[Stage] = []
+        self.stages: list[CourseStage] = []
 
     def learn(self) -> Model:
         began = perf_counter()
         history = self._files("learned", self.learned)
         self.model = train(self.program, history, engine=self.engine, learning=LEARNING)
-        self.stages.append(Stage("learn", self.learned.events, perf_counter() - began))
+        self.stages.append(CourseStage("learn", self.learned.events, perf_counter() - began))
         return self.model
 
     def watch(self) -> Notifications:
@@ -101,11 +101,11 @@ class FlightCourse:
         found = run(self.program, events, engine=self.engine, model=self.model, learning=WATCHING)
         assert isinstance(found, Notifications)  # of files
         self.notifications = found
-        self.stages.append(Stage("watch", self.watched.events, perf_counter() - began))
+        self.stages.append(CourseStage("watch", self.watched.events, perf_counter() - began))
         return self.notifications
 
-    def outcome(self) -> Outcome:
-        return Outcome(
+    def outcome(self) -> CourseOutcome:
+        return CourseOutcome(
             engine=self.engine,
             program=self.program,
             learned=self.learned,

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from foretell.arrays import Ints
-from foretell.demonstration.course import UNHEARD, Outcome
-from foretell.demonstration.report_charts import SaidAndTrue
+from foretell.demonstration.calibration_point import CalibrationPoint, PauseShare
+from foretell.demonstration.course import UNHEARD, CourseOutcome
 from foretell.events.arrow_compute import pc
 from foretell.events.arrow_interop import numpy_of
 from foretell.events.notification import Notification
@@ -47,27 +47,17 @@ class JudgedEstimate:
 
 
 @dataclass(frozen=True)
-class PauseShare:
-    """Estimates of pauses of about a length, in hours: the mean of what they say, and the share that is true."""
-
-    hours: float
-    said: float
-    true: float
-    count: int
-
-
-@dataclass(frozen=True)
 class EstimateScore:
     """`pairs` are two departures of an aircraft that were heard, one after the other, within the window; in `hiding` of
-    them a departure was lost. `said` are the estimates of 0.5 and more, the likeliest first, `right` of them true."""
+    them a departure was lost. `likely` are the estimates of 0.5 and more, the likeliest first, `right` of them true."""
 
     lost: int
     pairs: int
     hiding: int
-    said: tuple[JudgedEstimate, ...]
+    likely: tuple[JudgedEstimate, ...]
     right: int
     in_interval: int
-    calibration: tuple[SaidAndTrue, ...]
+    calibration: tuple[CalibrationPoint, ...]
     pauses: tuple[PauseShare, ...]
 
     @property
@@ -76,26 +66,26 @@ class EstimateScore:
 
     @property
     def precision(self) -> float:
-        return self.right / max(1, len(self.said))
+        return self.right / max(1, len(self.likely))
 
     @property
     def recall(self) -> float:
         return self.right / max(1, self.hiding)
 
 
-def estimate_score(outcome: Outcome) -> EstimateScore:
+def estimate_score(outcome: CourseOutcome) -> EstimateScore:
     lost = _lost(outcome.watched.flights, outcome.watched.reports)
     by_aircraft = _departures(lost)
     estimates = [n for n in outcome.notifications if (n.subscription, n.kind) == (UNHEARD, "estimate")]
     judged = [_judged(estimate, by_aircraft) for estimate in estimates]
-    said = sorted((j for j in judged if j.estimate.probability >= LIKELY), key=lambda j: -j.estimate.probability)
-    right = [each for each in said if each.right]
+    likely = sorted((j for j in judged if j.estimate.probability >= LIKELY), key=lambda j: -j.estimate.probability)
+    right = [each for each in likely if each.right]
     pairs, hiding = _pairs(_departures(_shuttle(outcome.watched.reports)), by_aircraft)
     return EstimateScore(
         lost=len(lost),
         pairs=pairs,
         hiding=hiding,
-        said=tuple(said),
+        likely=tuple(likely),
         right=len(right),
         in_interval=sum(each.in_interval for each in right),
         calibration=tuple(_calibration(judged)),
@@ -155,12 +145,12 @@ def _pairs(heard: Mapping[str, AircraftDepartures], lost: Mapping[str, AircraftD
     return pairs, hiding
 
 
-def _calibration(judged: Sequence[JudgedEstimate]) -> Iterator[SaidAndTrue]:
+def _calibration(judged: Sequence[JudgedEstimate]) -> Iterator[CalibrationPoint]:
     for low, high in pairwise(_EDGES):
         own = [each for each in judged if low <= each.estimate.probability < high]
         if len(own) >= _FEWEST:
-            said = sum(each.estimate.probability for each in own) / len(own)
-            yield SaidAndTrue(said, sum(each.right for each in own) / len(own), len(own))
+            stated = sum(each.estimate.probability for each in own) / len(own)
+            yield CalibrationPoint(stated, sum(each.right for each in own) / len(own), len(own))
 
 
 def _pauses(judged: Sequence[JudgedEstimate]) -> Iterator[PauseShare]:
@@ -170,6 +160,6 @@ def _pauses(judged: Sequence[JudgedEstimate]) -> Iterator[PauseShare]:
         by_length.setdefault(int(length // _HALF_HOUR), []).append(each)
     for number, own in sorted(by_length.items()):
         if len(own) >= _FEWEST:
-            said = sum(each.estimate.probability for each in own) / len(own)
-            true = sum(each.right for each in own) / len(own)
-            yield PauseShare((number + 0.5) / 2, said, true, len(own))
+            stated = sum(each.estimate.probability for each in own) / len(own)
+            observed = sum(each.right for each in own) / len(own)
+            yield PauseShare((number + 0.5) / 2, stated, observed, len(own))

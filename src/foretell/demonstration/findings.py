@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
 
-from foretell.demonstration.course import UNHEARD, Outcome, Stage
+from foretell.demonstration.course import UNHEARD, CourseOutcome, CourseStage
 from foretell.demonstration.estimate_score import EstimateScore, JudgedEstimate, estimate_score
 from foretell.demonstration.forecast_score import ForecastScore, forecast_score
 from foretell.demonstration.stories import Stories
@@ -16,7 +16,7 @@ from foretell.demonstration.stories import Stories
 class Findings:
     """The outcome of a course, judged by what really happened."""
 
-    outcome: Outcome
+    outcome: CourseOutcome
     stories: Stories
     forecasts: ForecastScore
     estimates: EstimateScore
@@ -24,8 +24,8 @@ class Findings:
     @cached_property
     def example(self) -> JudgedEstimate | None:
         """The likeliest estimate that is right, and right about the time; else the likeliest one."""
-        said = self.estimates.said
-        return next((each for each in said if each.in_interval), next(iter(said), None))
+        likely = self.estimates.likely
+        return next((each for each in likely if each.in_interval), next(iter(likely), None))
 
     @property
     def shuttle_matches(self) -> int:
@@ -33,9 +33,9 @@ class Findings:
         return counts.get("match", 0)
 
 
-def findings(outcome: Outcome) -> Findings:
+def findings(outcome: CourseOutcome) -> Findings:
     began = perf_counter()
     forecasts, estimates = forecast_score(outcome), estimate_score(outcome)
-    judged = Stage("judge", outcome.watched.events, perf_counter() - began)
+    judged = CourseStage("judge", outcome.watched.events, perf_counter() - began)
     outcome = replace(outcome, stages=(*outcome.stages, judged))
     return Findings(outcome, Stories(outcome), forecasts, estimates)

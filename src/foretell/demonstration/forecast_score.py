@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from foretell.api.forecasting import run_observed
 from foretell.arrays import Floats, Ints
-from foretell.demonstration.course import TROUBLE_AHEAD, WATCHING, Outcome
+from foretell.demonstration.calibration_point import CalibrationPoint
+from foretell.demonstration.course import TROUBLE_AHEAD, WATCHING, CourseOutcome
 from foretell.demonstration.departure_lanes import DepartureLane, LaneKey, departure_lanes
 from foretell.demonstration.flights import local
-from foretell.demonstration.report_charts import SaidAndTrue
 from foretell.errors import InputError
 from foretell.events.notification import Notification
 from foretell.forecast.evaluation.backtest import BacktestObserverFactory, report
@@ -75,12 +75,12 @@ class ForecastScore:
     auc: float
     rule_auc: float
     error: float
-    calibration: tuple[SaidAndTrue, ...]
+    calibration: tuple[CalibrationPoint, ...]
     day: LaneDay
     lanes: Mapping[LaneKey, DepartureLane]
 
 
-def forecast_score(outcome: Outcome) -> ForecastScore:
+def forecast_score(outcome: CourseOutcome) -> ForecastScore:
     flights = outcome.watched.flights
     lanes = departure_lanes(flights)
     warned = list(_warnings(outcome.notifications, flights, lanes))
@@ -97,7 +97,7 @@ def forecast_score(outcome: Outcome) -> ForecastScore:
         auc=card.overall.auc,
         rule_auc=auc(run.astype(np.float64), ahead),
         error=card.overall.reliability.error,
-        calibration=tuple(SaidAndTrue(*row) for row in zip(*columns, strict=True) if row[-1] >= _FEWEST),
+        calibration=tuple(CalibrationPoint(*row) for row in zip(*columns, strict=True) if row[-1] >= _FEWEST),
         day=_day(warned, flights, lanes, probability),
         lanes=lanes,
     )
@@ -143,7 +143,9 @@ def _score(name: str, places: Sequence[tuple[DepartureLane, int]]) -> RuleScore:
 # ── probabilities ──
 
 
-def _backtest(outcome: Outcome, lanes: Mapping[LaneKey, DepartureLane]) -> tuple[Scorecard, Mapping[LaneKey, Floats]]:
+def _backtest(
+    outcome: CourseOutcome, lanes: Mapping[LaneKey, DepartureLane]
+) -> tuple[Scorecard, Mapping[LaneKey, Floats]]:
     """The scorecard of all probabilities, and those of each lane: made in this process, with the same model."""
     observers = BacktestObserverFactory(ForecasterFactory(outcome.model.subscriptions, WATCHING))
     run_observed(outcome.program[TROUBLE_AHEAD], {"flights": outcome.watched.flights}, observers)

@@ -11,8 +11,10 @@ from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 
-from foretell.charts.page import Chart, chart_library, drawing_script, script_hashes
+from foretell.charts.chart import Chart
+from foretell.charts.page import drawing_script, script_hashes
 from foretell.charts.theme import dark_styles
+from foretell.charts.vega import vega_library
 from foretell.demonstration.course import BAD_RUN, FOGGED_IN, HANDED_ON, TROUBLE_AHEAD, UNHEARD
 from foretell.demonstration.findings import Findings
 from foretell.demonstration.report_sections import estimate_charts, forecast_charts, match_charts, year_chart
@@ -71,7 +73,7 @@ def is_report(path: Path) -> bool:
 def report_page(found: Findings) -> str:
     body = _Body(found)
     text = "\n".join(body.parts())
-    library, drawing = chart_library(), drawing_script(body.charts)
+    library, drawing = vega_library(), drawing_script(body.charts)
     return _PAGE.format(
         mark=_MARK,
         hashes=script_hashes(library, drawing),
@@ -211,7 +213,7 @@ class _Body:
             "long such pauses are from the complete records of January and February. It never saw what was lost."
         )
         yield _numbers(
-            (f"{len(score.said):,}", "pauses in which it said that a departure is likely (50% or more)"),
+            (f"{len(score.likely):,}", "pauses in which it said that a departure is likely (50% or more)"),
             (f"{score.precision:.0%}", f"of these were right ({score.base_rate:.0%} by chance)"),
             (f"{score.recall:.0%}", "of all hidden departures found"),
             (f"{score.in_interval:,} of {score.right:,}", "left within the interval that it named"),
@@ -301,11 +303,11 @@ def _story_table(caption: str, stories: Sequence[Story], place: str, unit: str) 
 
 def _estimate_table(found: Findings) -> str:
     rows = []
-    for judged in found.estimates.said[:8]:
+    for judged in found.estimates.likely[:8]:
         words = example_text(judged)
         when, _, rest = words.partition(". Foretell: ")
-        said, _, truth = rest.rpartition(". ")
-        rows.append((when.removeprefix("On "), said, truth, "right" if judged.right else "wrong"))
+        estimate, _, truth = rest.rpartition(". ")
+        rows.append((when.removeprefix("On "), estimate, truth, "right" if judged.right else "wrong"))
     return _table("The likeliest ones", ("heard", "Foretell said", "the truth", ""), rows)
 
 

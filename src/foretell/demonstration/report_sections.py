@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from foretell.charts.chart import Chart
 from foretell.charts.estimates import EstimateCharts
-from foretell.charts.page import Chart
 from foretell.charts.theme import VegaSpec
 from foretell.charts.time_scale import TimeScale
 from foretell.charts.timeline import RowKind, Timeline, TimelineRow
@@ -15,18 +15,14 @@ from foretell.demonstration.estimate_score import JudgedEstimate
 from foretell.demonstration.findings import Findings
 from foretell.demonstration.flights import local
 from foretell.demonstration.forecast_score import LaneDay
-from foretell.demonstration.report_charts import (
+from foretell.demonstration.match_figures import ChainChart, DepartureChart, HourChart, VisibilityChart, YearChart
+from foretell.demonstration.score_figures import (
     CalibrationChart,
-    ChainChart,
-    DepartureChart,
-    ForecastChart,
+    ForecastDot,
     ForecastMark,
-    ForecastPoint,
-    HourChart,
+    LaneDayChart,
     PauseChart,
     RuleChart,
-    VisibilityChart,
-    YearChart,
 )
 from foretell.demonstration.stories import AIRPORTS, Stories, day_text, departure_text
 from foretell.events.types import Type
@@ -95,11 +91,11 @@ def forecast_charts(found: Findings) -> tuple[Chart, Chart, Chart]:
     return _lane_day(found, score.day), calibration, RuleChart("rules", "ways to warn", caption, rules)
 
 
-def _lane_day(found: Findings, day: LaneDay) -> ForecastChart:
+def _lane_day(found: Findings, day: LaneDay) -> LaneDayChart:
     lane = found.forecasts.lanes[day.lane]
     rows = found.outcome.watched.flights.take(lane.rows[day.places]).to_pylist()
     points = tuple(
-        ForecastPoint(local(row["time"]), probability, f"{departure_text(row)}: {probability:.0%}")
+        ForecastDot(local(row["time"]), probability, f"{departure_text(row)}: {probability:.0%}")
         for row, probability in zip(rows, day.probability.tolist(), strict=True)
         if probability == probability  # not before enough was seen
     )
@@ -128,7 +124,7 @@ def _lane_day(found: Findings, day: LaneDay) -> ForecastChart:
         f"{day_text(day.day)}, {airline} at {airport}: the probability after each departure. Points are the warnings, "
         "green where trouble came, red where it did not. Orange bands: five departures or more in a row go wrong."
     )
-    return ForecastChart("day", "a day", caption, points, marks, tuple(matches), 0.5)
+    return LaneDayChart("day", "a day", caption, points, marks, tuple(matches), 0.5)
 
 
 # ── estimates ──
@@ -137,27 +133,13 @@ def _lane_day(found: Findings, day: LaneDay) -> ForecastChart:
 _LABEL_ROOM = 0.1
 
 
-@dataclass(frozen=True)
-class WideChart:
-    """A chart of the library, as wide as the page."""
-
-    chart: Chart
-
-    @property
-    def slug(self) -> str:
-        return self.chart.slug
-
-    @property
-    def title(self) -> str:
-        return self.chart.title
-
-    @property
-    def caption(self) -> str:
-        return self.chart.caption
+@dataclass(frozen=True, repr=False)
+class WideTimeline(Timeline):
+    """A timeline that is as wide as the page."""
 
     def specification(self) -> VegaSpec:
         size = {"type": "fit-x", "contains": "padding", "resize": True}
-        return {**self.chart.specification(), "width": "container", "autosize": size}
+        return {**super().specification(), "width": "container", "autosize": size}
 
 
 def estimate_charts(found: Findings) -> tuple[Chart | None, Chart | None, Chart, Chart]:
@@ -167,7 +149,7 @@ def estimate_charts(found: Findings) -> tuple[Chart | None, Chart | None, Chart,
         "by the length of the pause",
         "Line: what Foretell said. Points: in how many of these pauses there was a departure. There and back takes "
         "four hours, so after eight it was most likely away once more. In shorter pauses an estimate is below 5%.",
-        tuple((pause.hours, pause.said, pause.true, pause.count) for pause in score.pauses),
+        score.pauses,
     )
     calibration = CalibrationChart(
         "estimate-calibration",
@@ -191,7 +173,7 @@ def estimate_charts(found: Findings) -> tuple[Chart | None, Chart | None, Chart,
     if detail is not None and detail.gaps:
         caption = "A probability falls from 1 by a factor for each gap in which something may be hidden: here one."
         waterfall = replace(charts.waterfall(detail), caption=caption, threshold=None)
-    return WideChart(_timeline(found.example)), waterfall, pauses, calibration
+    return _timeline(found.example), waterfall, pauses, calibration
 
 
 def _timeline(judged: JudgedEstimate) -> Timeline:
@@ -212,7 +194,7 @@ def _timeline(judged: JudgedEstimate) -> Timeline:
     caption = (
         "Orange: when it left, with a probability of 80%, by all that Foretell knew. The truth is what we took away."
     )
-    return Timeline("estimate-timeline", "a pause", caption, scale, tuple(rows))
+    return WideTimeline("estimate-timeline", "a pause", caption, scale, tuple(rows))
 
 
 def _heard(name: str, departure: str, time: float) -> TimelineRow:

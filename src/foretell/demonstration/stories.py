@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from foretell.arrays import Ints
-from foretell.demonstration.course import BAD_RUN, FOGGED_IN, HANDED_ON, Outcome
+from foretell.demonstration.course import BAD_RUN, FOGGED_IN, HANDED_ON, CourseOutcome
 from foretell.demonstration.departure_lanes import gone_wrong
 from foretell.demonstration.flights import NEW_YORK, between, local
-from foretell.demonstration.report_charts import ChainLink, Day, DepartureDot, HourShare
+from foretell.demonstration.match_figures import ChainLink, Day, DepartureDot, HourShare
 from foretell.events.arrow_compute import pc
 from foretell.events.arrow_interop import numpy_of
 from foretell.events.notification import Notification
@@ -66,7 +66,7 @@ def span_text(start: datetime, end: datetime) -> str:
 class Stories:
     """The matches of each statement with the most departures, and what happened around the first of them."""
 
-    outcome: Outcome
+    outcome: CourseOutcome
 
     @cached_property
     def bad_runs(self) -> tuple[Story, ...]:

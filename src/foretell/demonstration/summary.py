@@ -85,7 +85,7 @@ def _forecasts(score: ForecastScore) -> Iterator[str]:
         f"it is; what it says and what comes true differ by {100 * score.error:.1f} points on average."
     )
     for point in score.calibration[-_CALIBRATIONS:]:
-        yield f"    said {point.said:4.0%}   came true {point.true:4.0%}   {point.count:>7,} departures"
+        yield f"    said {point.stated:4.0%}   came true {point.observed:4.0%}   {point.count:>7,} departures"
 
 
 def _rule(rule: RuleScore, name: str) -> str:
@@ -109,9 +109,9 @@ def _estimates(found: Findings) -> Iterator[str]:
     )
     yield ""
     yield from _paragraph(
-        f"Of {len(score.said):,} pauses Foretell said that this was likely (50% or more). It was right {score.right:,} "
-        f"times, {score.precision:.0%}, and found {score.recall:.0%} of all that there were. It also says when: "
-        f"{score.in_interval:,} of the {score.right:,} left within the interval that it named."
+        f"Of {len(score.likely):,} pauses Foretell said that this was likely (50% or more). It was right "
+        f"{score.right:,} times, {score.precision:.0%}, and found {score.recall:.0%} of all that there were. It also "
+        f"says when: {score.in_interval:,} of the {score.right:,} left within the interval that it named."
     )
     if found.example is not None:
         yield ""
