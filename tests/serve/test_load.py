@@ -73,7 +73,8 @@ def test_a_load_for_long(tmp_path: Path) -> None:
         parts = urlsplit(client.url)
         with socket.create_connection((str(parts.hostname), parts.port or 0)) as silent, file.open("a") as opened:
             silent.sendall(f"GET /api/live HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode())
-            samples, began, done = [], time.monotonic(), 2
+            samples: list[tuple[int, float, int]] = []
+            began, done = time.monotonic(), 2
             while (passed := time.monotonic() - began) < SECONDS:
                 wanted = 2 + int(passed * RATE / 2)
                 opened.write(lines_of(events(done, wanted - done)))

@@ -87,7 +87,16 @@ class EmbeddedPipeline:
     # ── the runner's protocol ──
 
     def prepare(self) -> None:
+        try:
+            self._prepare()
+        except BaseException:
+            self.close()
+            raise
+
+    def _prepare(self) -> None:
         pipeline = self._pipeline
+        if pipeline.trigger is not None or pipeline.spark:
+            self._recorder.note("trigger, shards and [spark] are for Spark: this engine pushes events as they come")
         if pipeline.control is not None:
             hint = "leave [control] out: statements are changed on the page; or use --engine spark"
             raise InputError("not-followed", "control: the embedded engine follows no control stream", hint=hint)
@@ -106,7 +115,9 @@ class EmbeddedPipeline:
         checkpoint = self._store.read()
         engine = self._engine(program, checkpoint)
         self._program_text = program_text(program.program)
-        self.session = EngineSession(engine, self._recorder, self._take)
+        self.session = EngineSession(
+            engine, self._recorder, self._take, limits=pipeline.limits, model=as_model(pipeline.model)
+        )
         self._time_columns = {name: declaration.time for name, declaration in declarations.items()}
         if checkpoint is not None:
             self._resume(checkpoint)

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from foretell.errors import ForetellError, InputError
 from foretell.notify.row_encoder import encode_json
-from foretell.serve.access import BodyTooLongError, problem
+from foretell.serve.access import MOST_BODY, problem
 from foretell.serve.event_stream import MOST_CLIENTS, LiveFeed
 from foretell.serve.metrics import CONTENT_TYPE, metrics_text
 from foretell.serve.recent_events import RecentEvents
@@ -248,8 +248,6 @@ class PipelineApi:
             body = json.loads(await request.body())
         except (ValueError, RecursionError):
             raise InputError("bad-request", "the request is not JSON", hint='send {"text": "SUBSCRIBE ..."}') from None
-        except BodyTooLongError:
-            raise InputError("bad-request", "the request is too long") from None
         if not isinstance(body, dict) or not isinstance(body.get("text"), str):
             raise InputError("bad-request", "the request has no text", hint='send {"text": "SUBSCRIBE ..."}')
         replaced = body.get("replaces", changed) if changed is None else changed
@@ -274,6 +272,10 @@ def not_found(request: Request, _: Exception) -> Response:
 
 def not_allowed(request: Request, _: Exception) -> Response:
     return JSONResponse({"error": f"{request.url.path} does not take {request.method}", "hint": ""}, 405)
+
+
+def too_long(_: Request, __: Exception) -> Response:
+    return problem(413, f"a request has at most {MOST_BODY:,} bytes")
 
 
 def broken(request: Request, error: Exception) -> Response:
