@@ -99,7 +99,7 @@ _TONES = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AutomatonChart(Chart):
     """States and edges; the first state is at the left."""
 

@@ -13,7 +13,7 @@ from foretell.charts.theme import COLOURS, TEXT, WIDTH, VegaSpec, inline_data, t
 MOST_BARS = 200
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BarChart(Chart):
     """Horizontal bars (name, length) in the given order. `unit` follows every number."""
 

@@ -12,7 +12,7 @@ from foretell.errors import InputError
 ChartRecord = dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Chart:
     """A chart of a page. `slug` is its name there, of letters, digits and `-`."""
 
@@ -44,6 +44,9 @@ class Chart:
         """The SVG of a chart that is drawn here; None where Vega draws it."""
         return None
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.slug}: {self.title})"
+
     def _repr_html_(self) -> str:
         from foretell.charts.notebook_view import notebook_html
 
@@ -51,7 +54,7 @@ class Chart:
 
 
 def _inline_records(specification: Mapping[str, Any]) -> Iterator[ChartRecord]:
-    """The records of a specification of Vega-Lite and of its layers. Altair has those of layers in a dict of their own."""
+    """The records of a specification of Vega-Lite and of its layers. Altair has those of layers in a dict apart."""
     for values in specification.get("datasets", {}).values():
         yield from values
     data = specification.get("data")

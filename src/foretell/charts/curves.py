@@ -41,7 +41,7 @@ class Curve:
         return self.points if self.intervals else thinned(self.points)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LineChart(Chart):
     """A line chart. With `reference_line`, a dashed line shows the diagonal, or linear growth on logarithmic axes
     without a fixed span. `marks` are values of x with a label, each a vertical line."""

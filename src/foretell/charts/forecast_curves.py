@@ -61,7 +61,7 @@ class LaneForecasts:
         return np.flatnonzero(above & ~np.append(False, above[:-1])[: len(above)])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ForecastCurve(Chart):
     """The probability of one lane over time."""
 

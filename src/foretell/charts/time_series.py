@@ -20,7 +20,7 @@ class Series:
     points: tuple[XY, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TimeSeriesChart(Chart):
     """Steps: a number holds until the next one. `unit` is that of the numbers, as on the axis."""
 

@@ -62,7 +62,7 @@ class TimelineRow:
     times: tuple[int | float, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Timeline(Chart):
     """Rows with different names, from top to bottom."""
 

@@ -30,7 +30,7 @@ class Factor:
     factor: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Waterfall(Chart):
     """A bar for each factor, then the probability. A dashed line shows the threshold."""
 
