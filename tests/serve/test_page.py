@@ -49,6 +49,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServerProce
         server.practice()
         server.break_in("198.51.100.7", EVIL_IMAGE)
         server.log_in((EVIL_SCRIPT, "denied"), (EVIL_SCRIPT, "success"))
+        server.break_in("long-" + "x" * 300, "y" * 3000)
         server.pass_time()
         server.wait_for("match", 10)
         server.wait_for("match", 5, "attack")

@@ -166,7 +166,7 @@ function placeBackEdges(back, nodes, bottom) {
   for (const edge of sorted) {
     edge.rank = ends.get(edge.target) ?? 0;
     ends.set(edge.target, edge.rank + 1);
-    level += Math.max(LEVEL, edge.lines.length * LABEL_LINE + 16);
+    level += textWidth(edge.lines) ? Math.max(LEVEL, edge.lines.length * LABEL_LINE + 16) : LEVEL / 2;
     edge.level = level;
   }
   return sorted.length ? level + 14 : bottom;

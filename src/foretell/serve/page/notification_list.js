@@ -40,7 +40,7 @@ function brief(row) {
   return [reader, pairsText(row.bindings) || pairsText(row.events)].filter(Boolean).join(", ");
 }
 
-const isCertain = (row) => row.kind === "match" || row.probability === null || row.probability === undefined;
+const isCertain = (row) => row.kind === "match" || row.kind === "token" || typeof row.probability !== "number";
 
 class NotificationRow {
   constructor(list) {

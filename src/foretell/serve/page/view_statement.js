@@ -172,6 +172,7 @@ export function createView({ store, parameters, announce }) {
     ]);
     if (signal.aborted) return;
     automatonFault.hidden = automaton.status === "fulfilled";
+    picture.element.hidden = automaton.status !== "fulfilled";
     if (automaton.status === "fulfilled") picture.update(automaton.value);
     else setText(automatonFault, sentences(automaton.reason.message, automaton.reason.hint));
     if (matches.status === "fulfilled") showPartialMatches(matches.value);
