@@ -38,6 +38,7 @@ from foretell.serve.batch_output import BatchOutput, NoOutput, SideFiles, batch_
 from foretell.serve.checkpoint_store import CheckpointStore, PipelineCheckpoint
 from foretell.serve.engine_session import EngineSession
 from foretell.serve.file_source import FileSource
+from foretell.serve.recent_events import RecentEvents
 from foretell.serve.recorder import PipelineRecorder
 from foretell.serve.records import SideEvent
 from foretell.spark.notification_columns import NotificationColumns, SideRow, notification_columns
@@ -83,6 +84,7 @@ class EmbeddedPipeline:
         self._bad: list[SideEvent] = []
         self._pending, self._is_changed = 0, False
         self._batch, self._due, self._commit_took = 0, 0.0, 0.0
+        self.recent = RecentEvents()
 
     # ── the runner's protocol ──
 
@@ -116,7 +118,12 @@ class EmbeddedPipeline:
         engine = self._engine(program, checkpoint)
         self._program_text = program_text(program.program)
         self.session = EngineSession(
-            engine, self._recorder, self._take, limits=pipeline.limits, model=as_model(pipeline.model)
+            engine,
+            self._recorder,
+            self._take,
+            limits=pipeline.limits,
+            model=as_model(pipeline.model),
+            recent=self.recent,
         )
         self._time_columns = {name: declaration.time for name, declaration in declarations.items()}
         if checkpoint is not None:

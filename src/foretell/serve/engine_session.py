@@ -72,10 +72,11 @@ class EngineSession:
         *,
         limits: Limits | None = None,
         model: Model | None = None,
+        recent: RecentEvents | None = None,
     ) -> None:
         self.engine, self._recorder, self._take = engine, recorder, take
         self._limits, self._model = limits or Limits(), model or Model()
-        self.recent = RecentEvents()
+        self.recent = recent or RecentEvents()
         self.inspection = EngineInspection(engine)
         self._loads, self._looks = Schedule(_LOAD_SECONDS), Schedule(_FORECAST_SECONDS)
         self.describe()

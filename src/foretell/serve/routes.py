@@ -65,8 +65,8 @@ class PipelineApi:
             "/api/live": self.live,
             "/api/notifications": self.notifications,
             "/api/forecasts": self.forecasts,
-            "/api/statements/{name}/automaton": self.automaton,
-            "/api/statements/{name}/partial-matches": self.partial_matches,
+            "/api/statements/{name:path}/automaton": self.automaton,
+            "/api/statements/{name:path}/partial-matches": self.partial_matches,
             "/api/late": self.late,
             "/api/quarantine": self.quarantine,
             "/healthz": self.health,
@@ -78,8 +78,8 @@ class PipelineApi:
         router.add_api_route("/api/check", self.check, methods=["POST"], response_model=None)
         router.add_api_route("/api/try", self.try_statements, methods=["POST"], response_model=None)
         router.add_api_route("/api/statements", self.add, methods=["POST"], response_model=None)
-        router.add_api_route("/api/statements/{name}", self.change, methods=["PUT"], response_model=None)
-        router.add_api_route("/api/statements/{name}", self.remove, methods=["DELETE"], response_model=None)
+        router.add_api_route("/api/statements/{name:path}", self.change, methods=["PUT"], response_model=None)
+        router.add_api_route("/api/statements/{name:path}", self.remove, methods=["DELETE"], response_model=None)
         return router
 
     # ── what there is ──
@@ -169,7 +169,7 @@ class PipelineApi:
             recent = self._service.recent
             if recent is None:
                 message = "this engine keeps no events to try statements on"
-                raise InputError("not-changed", message, hint=self._service.trial_note)
+                raise InputError("not-changed", message, hint="use --engine embedded where that can run the pipeline")
             errors = await asyncio.to_thread(typed.errors)
             if errors:
                 return problem(422, errors[0]["message"], errors[0]["hint"], errors=errors)
