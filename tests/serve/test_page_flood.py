@@ -111,7 +111,7 @@ def flooded(browser: Browser, server: PageServerProcess, view: str, seconds: flo
             loads, frames = measured(page, seconds, every)
             picture(page, f"flood-{view.partition('?')[0]}")
             assert seen.complaints == []
-            report = {
+            report: dict[str, Any] = {
                 "view": view, "seconds": seconds, "pairs": flood.pairs,
                 "heap_mb": [round(each.heap / 1e6, 2) for each in loads],
                 "nodes": [int(each.nodes) for each in loads],

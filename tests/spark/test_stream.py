@@ -244,6 +244,17 @@ def test_figures_in_the_progress(spark: SparkSession, tmp_path: Path, capsys: py
     assert (figures["matches"], figures["bad"], figures["late"]) == (len(found), 1, 0)
     assert (figures["partial_matches"], figures["waiting"]) == (engine.partial_matches, engine.waiting)
     assert figures["state_bytes"] > 1000
+    # The page of the query draws the same figures.
+    page = ft.pipeline_page(started)
+    assert page.charts[0].slug == "throughput"
+    shown = {record["series"]: record["value"] for record in page["state"].records() if "value" in record}
+    assert shown == {"partial matches": figures["partial_matches"], "events held back": figures["waiting"]}
+    (memory, *_) = page["memory"].records()
+    assert memory["value"] == figures["state_bytes"]
+    assert "set aside" not in page.introduction
+    assert "1 could not be read" in page.introduction
+    assert "processing" in page["duration"].svg()
+    assert ft.pipeline_page(started.recentProgress)["state"].records() == page["state"].records()
 
 
 def test_run_gives_a_streaming_frame(spark: SparkSession, tmp_path: Path) -> None:

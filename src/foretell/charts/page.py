@@ -136,15 +136,14 @@ class ChartPage:
 
     def html(self) -> str:
         """The page as HTML. It includes the JavaScript that draws the charts, where there are any to draw."""
-        drawn = {chart.slug: chart.specification() for chart in self.charts if chart.drawing() is None}
+        drawn = [chart for chart in self.charts if chart.drawing() is None]
         library, drawing = "", ""
         if drawn:
             from foretell.charts.vega import vega_library
 
-            # Escaped, so that no text ends the script element.
-            library, drawing = vega_library(), _DRAWING % json.dumps(drawn).replace("<", "\\u003c")
+            library, drawing = vega_library(), drawing_script(drawn)
         scripts = [script for script in (library, drawing) if script]
-        policy = f"script-src {' '.join(map(_script_hash, scripts))} 'unsafe-eval'; " if scripts else ""
+        policy = f"script-src {script_hashes(*scripts)} 'unsafe-eval'; " if scripts else ""
         return _PAGE.format(
             script_policy=policy,
             title=escape(self.title),
@@ -218,9 +217,17 @@ def _figure(chart: Chart) -> str:
     return f'<div>{figure}<p class="note">{escape(chart.note)}</p></div>' if chart.note else figure
 
 
-def _script_hash(script: str) -> str:
-    digest = hashlib.sha256(script.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
+def drawing_script(charts: Iterable[Chart]) -> str:
+    """The JavaScript by which Vega draws each chart into the element whose id is the chart's slug."""
+    specifications = {chart.slug: chart.specification() for chart in charts}
+    # Escaped, so that no text ends the script element.
+    return _DRAWING % json.dumps(specifications).replace("<", "\\u003c")
+
+
+def script_hashes(*scripts: str) -> str:
+    """The sources of a policy of contents that permits these scripts and no other."""
+    digests = (hashlib.sha256(script.encode()).digest() for script in scripts)
+    return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
 
 
 def svg(chart: Chart) -> str:

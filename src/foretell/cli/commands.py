@@ -276,12 +276,42 @@ def init_command(
     initialize(file, given, output)
 
 
-@app.command("demo", cls=GroupedCommand)
-def demo_command() -> None:
-    """Show what Foretell does, on small built-in data."""
+@app.command(
+    "demo",
+    cls=GroupedCommand,
+    epilog="""
+foretell demo
+foretell demo --engine embedded --output flights.html
+foretell demo --small
+""",
+)
+def demo_command(
+    *,
+    small: Annotated[
+        bool, typer.Option("--small", help="Show the small demonstration on built-in data, in a second.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the report to this file. Default: foretell-demo.html.",
+            rich_help_panel=OUTPUT,
+            show_default=False,
+        ),
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            callback=one_of,
+            help="spark or embedded. Default: spark, or embedded where there is no Java.",
+        ),
+    ] = None,
+) -> None:
+    """Show what Foretell does, on the flights of a year, or on small built-in data where these are not installed."""
     from foretell.cli import demo
 
-    demo.show()
+    demo.show(demo.DemoArguments(small=small, output=output, engine=engine))
 
 
 @app.command(

@@ -15,7 +15,9 @@ function assign(element, properties) {
 export function h(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
   assign(element, properties);
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(
+    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
+  );
   return element;
 }
 
@@ -76,7 +78,12 @@ export function keyed(parent, { key, create, update }) {
 
 /** What an empty place says: how it is, and what to do. */
 export function emptyState(title, ...hints) {
-  return h("div", { class: "empty" }, h("p", { class: "empty-title", text: title }), ...hints.map((hint) => h("p", {}, hint)));
+  return h(
+    "div",
+    { class: "empty" },
+    h("p", { class: "empty-title", text: title }),
+    ...hints.map((hint) => h("p", {}, hint)),
+  );
 }
 
 export function section(title, properties, ...children) {
