@@ -41,6 +41,8 @@ _DATA = {
     "foretell/cli/demonstration/reads.csv",
     "foretell/cli/demonstration/tills.ftl",
     "foretell/cli/demonstration/watch.ftl",
+    "foretell/demonstration/report.css",
+    "foretell/demonstration/statements.ftl",
 }
 _ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
 
