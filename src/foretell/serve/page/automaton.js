@@ -41,6 +41,7 @@ export class AutomatonPicture {
     this.tables = h("details", { class: "as-table" }, h("summary", { text: "States and edges as tables" }), tables);
     this.element = h("div", {}, this.scroller, this.note, this.tables);
     this.drawn = "";
+    for (const part of [this.scroller, this.tables]) part.hidden = true;
   }
 
   update(given) {

@@ -1,6 +1,6 @@
 // Numbers with units, and times in a readable form with the exact one beside it.
 
-import { h, setAttribute, setText } from "./dom.js";
+import { setAttribute, setText } from "./dom.js";
 
 const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const TENTH = new Intl.NumberFormat("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
@@ -110,10 +110,6 @@ export function ago(milliseconds, now) {
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
   if (seconds < 86400) return `${Math.floor(seconds / 3600)} h ago`;
   return `${Math.floor(seconds / 86400)} d ago`;
-}
-
-export function timeElement() {
-  return h("time", {});
 }
 
 /** The readable form as text, the exact one on hover. */

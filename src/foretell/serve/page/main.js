@@ -3,8 +3,8 @@
 import { api } from "./api.js";
 import { Connection } from "./connection.js";
 import { help, toast } from "./dialogs.js";
-import { button, emptyState, h, icon, setAttribute, setText } from "./dom.js";
-import { ago, clockTime, compact, eventTime, exactTime, plural, sentences, timeOfDay } from "./format.js";
+import { button, emptyState, h, icon, loadIcons, setAttribute, setText } from "./dom.js";
+import { ago, clockTime, compact, eventTime, plural, sentences, timeOfDay } from "./format.js";
 import { Store } from "./store.js";
 import * as asides from "./view_asides.js";
 import * as editor from "./view_editor.js";
@@ -171,9 +171,7 @@ function showBanner(open, state, link) {
 
 function bannerContent(open, state, link) {
   if (link.phase === "broken") {
-    const seen = state
-      ? `What you see is from ${timeOfDay(clockTime(state.now))} (server time ${exactTime(clockTime(state.now)).slice(11, 19)} UTC).`
-      : "";
+    const seen = state ? `What you see is from ${timeOfDay(clockTime(state.now))}.` : "";
     const text = [link.reason, seen, "This page connects again by itself."].filter(Boolean).join(" ");
     const title = state ? "The connection to the server is lost." : "The server does not answer.";
     return { kind: "warning", title, text, action: button("Try now", () => connection.retry(), { kind: "small" }) };
@@ -301,6 +299,7 @@ store.listen((changed, batch) => {
   showWaiting();
   view?.update(changed, batch);
 });
+loadIcons();
 showView(false);
 connection.start();
 loadEarlier();

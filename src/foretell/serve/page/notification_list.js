@@ -27,10 +27,6 @@ export const KIND_NAMES = {
   token: "Token",
 };
 
-export function kindPill(kind) {
-  return h("span", { class: `pill kind-${kind in KIND_NAMES ? kind : "other"}`, text: KIND_NAMES[kind] ?? kind });
-}
-
 /** What tells this notification from others of its statement, in a line. */
 function brief(row) {
   if (row.kind === "forecast") return horizonText(row.horizon);
@@ -81,11 +77,13 @@ class NotificationRow {
   }
 }
 
+const statementLink = (name) => h("a", { href: `#/statements/${encodeURIComponent(name)}`, text: name });
+
 /** Everything that a notification says, as terms and descriptions. */
 export function detailList(row) {
   const received = clockTime(row.received);
   const entries = [
-    ["Statement", h("a", { href: `#/statements/${encodeURIComponent(row.subscription)}`, text: row.subscription })],
+    ["Statement", row.number === undefined ? row.subscription : statementLink(row.subscription)],
     ["Key", row.key ? keyText(row.key) : ""],
     ["Time", timeRange(row.start, row.end)],
     [

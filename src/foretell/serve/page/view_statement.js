@@ -180,6 +180,7 @@ export function createView({ store, parameters, announce }) {
 
   function showPartialMatches({ rows: found, total, note }) {
     partial.update(found.map((row, position) => ({ ...row, position })));
+    partial.element.hidden = !found.length && Boolean(note);
     const more =
       total !== null && total > found.length
         ? `${count(found.length)} of ${plural(total, "partial match", "partial matches")}`
