@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from axe_playwright_python.sync_playwright import Axe
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
 #: A test that looks at a picture keeps it here.
@@ -43,6 +43,10 @@ AFTER MATCH CONSUME
 FORECAST WITHIN 4 EVENTS ABOVE 0.6;
 
 SUBSCRIBE silent FROM logins PER ip MATCH !any WITHIN 10 min;
+
+CORRELATE both FROM logins PER ip
+DO repeat{ push('both'){ do{ accumulate{bad, good} } unless{ gone } } }
+DEFINE bad AS status = 'denied', good AS status = 'success', gone AS status = 'gone';
 """
 
 PIPELINE = """
@@ -169,8 +173,8 @@ class PageServerProcess:
         with urllib.request.urlopen(f"{self.url}{path}", timeout=20) as answer:
             return json.load(answer)
 
-    def wait_for(self, kind: str, number: int, statement: str = "guess", seconds: float = 60) -> None:
-        """Until a statement has given so many notifications of a kind."""
+    def wait_for(self, kind: str, number: int, statement: str = "guess", seconds: float = 240) -> None:
+        """Until a statement has given so many notifications of a kind; the first ones may wait for kernels."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             state = self.get("/api/state")

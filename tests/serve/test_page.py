@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -31,6 +34,7 @@ VIEWS = (
     "overview",
     "statements",
     "statements/attack",
+    "statements/both",
     "statements/guess/change",
     "new",
     "notifications",
@@ -45,6 +49,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServerProce
         server.practice()
         server.break_in("198.51.100.7", EVIL_IMAGE)
         server.log_in((EVIL_SCRIPT, "denied"), (EVIL_SCRIPT, "success"))
+        server.break_in("long-" + "x" * 300, "y" * 3000)
         server.pass_time()
         server.wait_for("match", 10)
         server.wait_for("match", 5, "attack")
@@ -76,7 +81,7 @@ def test_the_overview_shows_how_the_pipeline_is(browser: Browser, server: PageSe
         page = seen.open(server)
         expect(page.locator(".tile", has_text="Set aside")).to_contain_text("1 late, 1 quarantined")
         table = page.get_by_role("table", name="Statements")
-        expect(table.get_by_role("row")).to_have_count(4)
+        expect(table.get_by_role("row")).to_have_count(5)
         matches = {each["name"]: each["counts"]["match"] for each in server.get("/api/state")["statements"]}
         expect(table.get_by_role("row", name=re.compile("^guess")).locator(".column-match")).to_have_text(
             str(matches["guess"])
@@ -135,7 +140,7 @@ def test_a_filter_and_its_address(browser: Browser, server: PageServerProcess) -
         expect(page.get_by_label("Statement", exact=True)).to_have_value("attack")
         expect(page.get_by_label("Match", exact=True)).to_be_checked()
         page.get_by_label("Match", exact=True).uncheck()
-        page.get_by_label("Token", exact=True).check()
+        page.get_by_label("Withdrawn", exact=True).check()
         expect(page.get_by_text("No notifications pass this filter yet.")).to_be_visible()
 
 
@@ -209,6 +214,65 @@ def test_the_automaton_and_its_partial_matches(browser: Browser, server: PageSer
         expect(page.get_by_role("table", name="Edges").locator("tbody tr")).to_have_count(len(automaton["edges"]))
         expect(page.get_by_role("table", name="Partial matches")).to_contain_text("203.0.113.99")
         expect(page.get_by_role("region", name="Text of attack")).to_contain_text("FORECAST WITHIN 4 EVENTS")
+
+
+def test_a_correlator_is_drawn_from_its_diagram(browser: Browser, server: PageServerProcess) -> None:
+    with window(browser) as seen:
+        page = seen.open(server, "statements/both")
+        drawing = page.get_by_role("img", name=re.compile("^Automaton with"))
+        expect(drawing.locator("g.state.start")).to_have_count(3)
+        expect(drawing.locator("g.transition").filter(has_text="good")).to_have_count(1)
+        assert server.get("/api/statements/both/automaton")["states"] == []
+
+
+def test_a_notification_is_copied(browser: Browser, server: PageServerProcess) -> None:
+    with window(browser, permissions=["clipboard-read", "clipboard-write"]) as seen:
+        page = seen.open(server, "notifications?statement=guess&kind=match")
+        rows(page).first.locator("summary").click()
+        rows(page).first.get_by_role("button", name="Copy as JSON").click()
+        expect(page.get_by_text("The notification is copied as JSON.")).to_be_visible()
+        copied = json.loads(page.evaluate("navigator.clipboard.readText()"))
+        newest = server.get("/api/notifications?statement=guess&kind=match&limit=1")["rows"][0]
+        assert copied == {name: value for name, value in newest.items() if name not in ("number", "received")}
+
+
+def test_a_page_that_nobody_sees_lets_go_of_its_connection(browser: Browser, server: PageServerProcess) -> None:
+    with window(browser) as seen:
+        page = seen.page
+        page.clock.install()
+        seen.open(server, "notifications?statement=guess")
+        before = metric(server, "foretell_clients")
+        hide(page, hidden=True)
+        page.clock.fast_forward(61_000)
+        wait_for(lambda: metric(server, "foretell_clients") == before - 1)
+        expect(page.get_by_role("alert")).to_have_count(0)
+        server.break_in("203.0.113.80")
+        server.pass_time()
+        hide(page, hidden=False)
+        page.clock.run_for(3000)
+        expect(rows(page).filter(has_text="203.0.113.80")).to_have_count(1)
+        expect(page.locator("#health[data-health=running]")).to_be_visible()
+
+
+def hide(page: Page, *, hidden: bool) -> None:
+    page.evaluate(
+        "hidden => { Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });"
+        " document.dispatchEvent(new Event('visibilitychange')); }",
+        hidden,
+    )
+
+
+def metric(server: PageServerProcess, name: str) -> float:
+    with urllib.request.urlopen(f"{server.url}/metrics", timeout=20) as answer:
+        lines = answer.read().decode().splitlines()
+    return next(float(line.split()[-1]) for line in lines if line.startswith(f"{name} "))
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def test_the_theme_is_chosen_and_kept(browser: Browser, server: PageServerProcess) -> None:

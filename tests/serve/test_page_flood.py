@@ -108,10 +108,12 @@ def flooded(browser: Browser, server: PageServerProcess, view: str, seconds: flo
         with window(browser) as seen:
             page = seen.open(server, view)
             page.wait_for_timeout(4000)  # the list is full
+            first = page.locator("li.row").first.inner_text()
             loads, frames = measured(page, seconds, every)
+            assert page.locator("li.row").first.inner_text() != first  # the list moves
             picture(page, f"flood-{view.partition('?')[0]}")
             assert seen.complaints == []
-            report = {
+            report: dict[str, Any] = {
                 "view": view, "seconds": seconds, "pairs": flood.pairs,
                 "heap_mb": [round(each.heap / 1e6, 2) for each in loads],
                 "nodes": [int(each.nodes) for each in loads],
@@ -133,6 +135,30 @@ def flooded(browser: Browser, server: PageServerProcess, view: str, seconds: flo
                 assert time.monotonic() - begun < 2
     finally:
         flood.end()
+
+
+def test_older_notifications(browser: Browser, server: PageServerProcess) -> None:
+    before = server.get("/api/notifications?statement=guess&limit=500")["rows"]
+    for number in range(150):
+        server.break_in(f"10.2.0.{number}")
+    server.pass_time()
+    server.wait_for("match", len(before) + 150)
+    with window(browser) as seen:
+        page = seen.open(server, "notifications?statement=guess")
+        rows = page.locator("li.row")
+        expect(rows).to_have_count(100)
+        page.get_by_role("button", name="Show older ones").focus()
+        page.keyboard.press("Enter")
+        expect(rows).to_have_count(len(before) + 150)
+        expect(rows.nth(100).locator("summary")).to_be_focused()
+        expect(rows.nth(149)).to_contain_text("10.2.0.0")
+        expect(page.get_by_text("That is all that is kept.")).to_be_visible()
+        server.break_in("203.0.113.81")
+        server.pass_time()
+        expect(page.get_by_text("Held while you read · 1 new")).to_be_visible()
+        page.get_by_role("button", name="Show the newest").click()
+        expect(rows.first).to_contain_text("203.0.113.81")
+        expect(rows).to_have_count(100)
 
 
 @pytest.mark.parametrize("view", ["notifications", "overview"])

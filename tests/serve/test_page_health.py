@@ -42,6 +42,7 @@ def test_a_server_that_goes_away_and_comes_back(browser: Browser, tmp_path: Path
         expect(banner).to_be_visible()
         expect(page.get_by_text("Not connected")).to_be_visible()
         expect(rows).to_have_count(1)  # what was there stays to read
+        assert page.evaluate("document.querySelector('#banner use').getBBox().width") > 0  # the icon needs no server
         picture(page, "connection-lost")
         assert serious_faults(page) == []
         server.break_in("198.51.100.2")

@@ -179,6 +179,23 @@ def test_a_statement_that_others_read_is_not_removed(browser: Browser, server: P
         assert "guess" in names(server)
 
 
+@pytest.mark.parametrize("name", ["<img src=x onerror=window.broken=1>", "50% ü? #1", "a/b"])
+def test_a_statement_of_an_odd_name(browser: Browser, server: PageServerProcess, name: str) -> None:
+    with window(browser) as seen:
+        page = seen.open(server, "new")
+        typed(page, f'SUBSCRIBE "{name}" FROM logins MATCH a , b;')
+        page.keyboard.press("Control+Enter")
+        expect(page.get_by_role("heading", level=1)).to_contain_text(name, timeout=60_000)
+        expect(page.get_by_role("region", name=f"Text of {name}")).to_contain_text(name)
+        expect(page.get_by_role("img", name=re.compile("^Automaton"))).to_be_visible()
+        page.get_by_role("button", name="Remove").click()
+        page.get_by_role("dialog").get_by_role("button", name=f"Remove {name}").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Statements")
+        assert name not in names(server)
+        assert page.evaluate("window.broken") is None
+        assert seen.complaints == []
+
+
 def test_an_example_to_begin_with(browser: Browser, server: PageServerProcess) -> None:
     with window(browser, LOOKS[2]) as seen:
         page = seen.open(server, "new")

@@ -15,7 +15,6 @@ from foretell.errors import InputError
 from foretell.extras import has_extra, require_extra
 from foretell.serve.access import LEAST_TOKEN, AccessPolicy, is_loopback
 from foretell.serve.batch_output import EMBEDDED_OUTPUTS
-from foretell.serve.demo_pipeline import DemoPipeline
 from foretell.serve.embedded_pipeline import MESSAGES, EmbeddedPipeline
 from foretell.serve.recorder import PipelineRecorder
 from foretell.serve.runner import PipelineRunner, ServedPipeline
@@ -49,8 +48,6 @@ def serve(arguments: ServeArguments) -> None:
     try:
         service = _service(arguments, pipeline, policy)
         service.pipeline.prepare()
-        session = getattr(service.pipeline, "session", None)
-        service.recent = None if session is None else session.recent
         texts = [f"{service.recorder.title} is at {address_of(listener)}  (Ctrl-C ends it)"]
         if not arguments.quiet:
             texts += [f"note: {note}" for note in (service.recorder.engine_note, *service.recorder.state(0)["notes"])]
@@ -97,16 +94,18 @@ def _pipeline(arguments: ServeArguments) -> Pipeline:
 
 def _service(arguments: ServeArguments, pipeline: Pipeline | None, policy: AccessPolicy) -> PipelineService:
     if pipeline is None:
+        from foretell.serve.demo_pipeline import DemoPipeline  # its package is an extra
+
         note = "the demonstration runs in this process: flights of 2013, a thousand times faster"
         recorder = PipelineRecorder("Demonstration", "embedded", note, read_only=arguments.read_only)
         demo = DemoPipeline(recorder)
-        return PipelineService(recorder, demo, PipelineRunner(demo, recorder), policy)
+        return PipelineService(recorder, demo, PipelineRunner(demo, recorder), policy, recent=demo.recent)
     assert arguments.file is not None
     engine, note = _engine(arguments.engine, pipeline)
     recorder = PipelineRecorder(page_title(arguments.file), engine, note, read_only=arguments.read_only)
     served = _served(arguments, engine, pipeline, recorder)
-    runner = PipelineRunner(served, recorder)
-    return PipelineService(recorder, served, runner, policy, tables=pipeline.tables, model=pipeline.model)
+    runner, recent = PipelineRunner(served, recorder), getattr(served, "recent", None)
+    return PipelineService(recorder, served, runner, policy, recent, tables=pipeline.tables, model=pipeline.model)
 
 
 def _served(arguments: ServeArguments, engine: str, pipeline: Pipeline, recorder: PipelineRecorder) -> ServedPipeline:

@@ -9,6 +9,8 @@ from typing import Any
 from foretell.arguments.model import delay_models
 from foretell.engine.inspection import LivePartialMatches
 from foretell.events.delays.delay_model import DelayModel
+from foretell.extras import has_extra
+from foretell.forecast.online.factory import fingerprint_of
 from foretell.language import tree
 from foretell.language.checked import CheckedCorrelator, CheckedStatement, CheckedSubscription
 from foretell.learn.model import Model
@@ -28,6 +30,7 @@ def automaton_view(
     explained = explain(checked, edges=limits.edges)
     counts = live.by_state if live is not None and live.own_states else None
     view = _subscription_view(explained, counts)
+    _add_probabilities(view, checked, model)
     if checked.tree.losing is not None:
         view["mermaid"] = _losing_mermaid(checked, model, limits)
         view["note"] = "with LOSING it runs as several patterns, each with other steps lost: the diagram shows them"
@@ -63,6 +66,22 @@ def _subscription_view(explained: Explained, counts: Mapping[int, int] | None) -
         for edge in explained.edges
     ]
     return {"states": [begin, *states], "edges": edges, "mermaid": as_mermaid(explained), "note": explained.why}
+
+
+def _add_probabilities(view: dict[str, Any], checked: CheckedSubscription, model: Model) -> None:
+    """Give edges the share of events after which the furthest partial match of a lane went along them, by the model."""
+    own = model.subscriptions.get(checked.name)
+    if own is None or own.fingerprint != fingerprint_of(checked.tree) or not has_extra("charts"):
+        return
+    from foretell.charts.learned_automaton import NOTHING, learned_automaton  # its package is an extra
+
+    states = learned_automaton(checked, own).states
+    finals = {state["id"] for state in view["states"] if state["final"]}
+    for edge in view["edges"]:
+        learned = states.get(NOTHING if edge["source"] == _BEGIN else edge["source"])
+        if learned is not None:
+            share = learned.match if edge["target"] in finals else learned.moves.get(edge["target"], 0.0)
+            edge["probability"] = round(share, 6)
 
 
 def _correlator_view(checked: CheckedCorrelator) -> dict[str, Any]:

@@ -38,6 +38,7 @@ from foretell.serve.batch_output import BatchOutput, NoOutput, SideFiles, batch_
 from foretell.serve.checkpoint_store import CheckpointStore, PipelineCheckpoint
 from foretell.serve.engine_session import EngineSession
 from foretell.serve.file_source import FileSource
+from foretell.serve.recent_events import RecentEvents
 from foretell.serve.recorder import PipelineRecorder
 from foretell.serve.records import SideEvent
 from foretell.spark.notification_columns import NotificationColumns, SideRow, notification_columns
@@ -83,11 +84,21 @@ class EmbeddedPipeline:
         self._bad: list[SideEvent] = []
         self._pending, self._is_changed = 0, False
         self._batch, self._due, self._commit_took = 0, 0.0, 0.0
+        self.recent = RecentEvents()
 
     # ── the runner's protocol ──
 
     def prepare(self) -> None:
+        try:
+            self._prepare()
+        except BaseException:
+            self.close()
+            raise
+
+    def _prepare(self) -> None:
         pipeline = self._pipeline
+        if pipeline.trigger is not None or pipeline.spark:
+            self._recorder.note("trigger, shards and [spark] are for Spark: this engine pushes events as they come")
         if pipeline.control is not None:
             hint = "leave [control] out: statements are changed on the page; or use --engine spark"
             raise InputError("not-followed", "control: the embedded engine follows no control stream", hint=hint)
@@ -106,7 +117,14 @@ class EmbeddedPipeline:
         checkpoint = self._store.read()
         engine = self._engine(program, checkpoint)
         self._program_text = program_text(program.program)
-        self.session = EngineSession(engine, self._recorder, self._take)
+        self.session = EngineSession(
+            engine,
+            self._recorder,
+            self._take,
+            limits=pipeline.limits,
+            model=as_model(pipeline.model),
+            recent=self.recent,
+        )
         self._time_columns = {name: declaration.time for name, declaration in declarations.items()}
         if checkpoint is not None:
             self._resume(checkpoint)

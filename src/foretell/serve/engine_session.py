@@ -26,6 +26,8 @@ from foretell.events.types import EPOCH, Type, format_time, format_timestamp
 from foretell.language import tree
 from foretell.language.parser import parse as parse_text
 from foretell.language.subscriptions import Subscriptions
+from foretell.learn.model import Model
+from foretell.machine.exec.limits import Limits
 from foretell.machine.matches.results import ResultBatch
 from foretell.notify.lazy_notifications import LazyNotifications
 from foretell.notify.ordered_notifications import to_notifications
@@ -60,11 +62,21 @@ class Schedule:
 
 
 class EngineSession:
-    """`take` gets all results, for an output."""
+    """`take` gets all results, for an output. `limits` and `model` are those of the engine."""
 
-    def __init__(self, engine: Engine, recorder: PipelineRecorder, take: Results | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        recorder: PipelineRecorder,
+        take: Results | None = None,
+        *,
+        limits: Limits | None = None,
+        model: Model | None = None,
+        recent: RecentEvents | None = None,
+    ) -> None:
         self.engine, self._recorder, self._take = engine, recorder, take
-        self.recent = RecentEvents()
+        self._limits, self._model = limits or Limits(), model or Model()
+        self.recent = recent or RecentEvents()
         self.inspection = EngineInspection(engine)
         self._loads, self._looks = Schedule(_LOAD_SECONDS), Schedule(_FORECAST_SECONDS)
         self.describe()
@@ -173,13 +185,11 @@ class EngineSession:
             message = f"a change of '{name}' has one statement, found {len(new.program.statements)}"
             raise InputError("bad-change", message, hint="add the others by themselves")
         before = self.engine.snapshot()
-        limits = self.engine._deployment.settings.limits
         self.engine.unsubscribe(name)
         try:
             self.engine.subscribe(text)
         except ForetellError as error:
-            read = self.engine._deployment.inputs.settings.read
-            self.engine = Engine.restore(None, before, limits=limits, read=dict(read))
+            self.engine = Engine.restore(None, before, limits=self._limits)
             self.inspection = EngineInspection(self.engine)
             raise _with_hint(error, text) from None
         finally:
@@ -191,9 +201,7 @@ class EngineSession:
         checked = self.inspection.checked(name)
         if checked is None:
             raise unknown_statement(name)
-        limits = self.engine._deployment.settings.limits
-        model = self.engine._deployment.settings.model
-        return automaton_view(checked, self.inspection.partial_matches(name, 0), model, limits)
+        return automaton_view(checked, self.inspection.partial_matches(name, 0), self._model, self._limits)
 
     def partial_matches(self, name: str, limit: int) -> dict[str, Any]:
         if name not in self.engine.subscriptions.statements:

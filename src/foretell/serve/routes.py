@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from foretell.errors import ForetellError, InputError
 from foretell.notify.row_encoder import encode_json
-from foretell.serve.access import BodyTooLongError, problem
+from foretell.serve.access import MOST_BODY, problem
 from foretell.serve.event_stream import MOST_CLIENTS, LiveFeed
 from foretell.serve.metrics import CONTENT_TYPE, metrics_text
 from foretell.serve.recent_events import RecentEvents
@@ -65,8 +65,8 @@ class PipelineApi:
             "/api/live": self.live,
             "/api/notifications": self.notifications,
             "/api/forecasts": self.forecasts,
-            "/api/statements/{name}/automaton": self.automaton,
-            "/api/statements/{name}/partial-matches": self.partial_matches,
+            "/api/statements/{name:path}/automaton": self.automaton,
+            "/api/statements/{name:path}/partial-matches": self.partial_matches,
             "/api/late": self.late,
             "/api/quarantine": self.quarantine,
             "/healthz": self.health,
@@ -78,8 +78,8 @@ class PipelineApi:
         router.add_api_route("/api/check", self.check, methods=["POST"], response_model=None)
         router.add_api_route("/api/try", self.try_statements, methods=["POST"], response_model=None)
         router.add_api_route("/api/statements", self.add, methods=["POST"], response_model=None)
-        router.add_api_route("/api/statements/{name}", self.change, methods=["PUT"], response_model=None)
-        router.add_api_route("/api/statements/{name}", self.remove, methods=["DELETE"], response_model=None)
+        router.add_api_route("/api/statements/{name:path}", self.change, methods=["PUT"], response_model=None)
+        router.add_api_route("/api/statements/{name:path}", self.remove, methods=["DELETE"], response_model=None)
         return router
 
     # ── what there is ──
@@ -169,7 +169,7 @@ class PipelineApi:
             recent = self._service.recent
             if recent is None:
                 message = "this engine keeps no events to try statements on"
-                raise InputError("not-changed", message, hint=self._service.trial_note)
+                raise InputError("not-changed", message, hint="use --engine embedded where that can run the pipeline")
             errors = await asyncio.to_thread(typed.errors)
             if errors:
                 return problem(422, errors[0]["message"], errors[0]["hint"], errors=errors)
@@ -248,8 +248,6 @@ class PipelineApi:
             body = json.loads(await request.body())
         except (ValueError, RecursionError):
             raise InputError("bad-request", "the request is not JSON", hint='send {"text": "SUBSCRIBE ..."}') from None
-        except BodyTooLongError:
-            raise InputError("bad-request", "the request is too long") from None
         if not isinstance(body, dict) or not isinstance(body.get("text"), str):
             raise InputError("bad-request", "the request has no text", hint='send {"text": "SUBSCRIBE ..."}')
         replaced = body.get("replaces", changed) if changed is None else changed
@@ -274,6 +272,10 @@ def not_found(request: Request, _: Exception) -> Response:
 
 def not_allowed(request: Request, _: Exception) -> Response:
     return JSONResponse({"error": f"{request.url.path} does not take {request.method}", "hint": ""}, 405)
+
+
+def too_long(_: Request, __: Exception) -> Response:
+    return problem(413, f"a request has at most {MOST_BODY:,} bytes")
 
 
 def broken(request: Request, error: Exception) -> Response:

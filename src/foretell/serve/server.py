@@ -19,10 +19,10 @@ import uvicorn
 from fastapi import FastAPI
 
 from foretell.errors import InputError
-from foretell.serve.access import AccessControl, is_loopback
+from foretell.serve.access import AccessControl, BodyTooLongError, is_loopback
 from foretell.serve.page_files import page_router
 from foretell.serve.rates import POINT_SECONDS
-from foretell.serve.routes import PipelineApi, broken, not_allowed, not_found
+from foretell.serve.routes import PipelineApi, broken, not_allowed, not_found, too_long
 from foretell.serve.service import PipelineService
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8765
@@ -48,6 +48,7 @@ def application(service: PipelineService) -> FastAPI:
     app.include_router(page_router(service.policy))
     app.add_exception_handler(404, not_found)
     app.add_exception_handler(405, not_allowed)
+    app.add_exception_handler(BodyTooLongError, too_long)
     app.add_exception_handler(Exception, broken)
     return app
 

@@ -25,7 +25,7 @@ _CHECK_SECONDS, _STATEMENT_SECONDS = 6.0, 2.0
 @dataclass
 class PipelineService:
     """`recent` has the events on which statements are tried; None where the engine keeps none. `tables` are those of
-    FOR EACH statements, `model` is a model file."""
+    FOR EACH statements, `model` is a model file for trials."""
 
     recorder: PipelineRecorder
     pipeline: ServedPipeline
@@ -34,7 +34,6 @@ class PipelineService:
     recent: RecentEvents | None = None
     tables: Mapping[str, object] = field(default_factory=dict)
     model: str | None = None
-    trial_note: str = ""
     clients: int = 0
     stopping: bool = False
 

@@ -56,7 +56,8 @@ export const api = {
   notifications: (parameters, options) => request("GET", `/api/notifications${query(parameters)}`, options),
   forecasts: (statement, options) => request("GET", `/api/forecasts${query({ statement })}`, options),
   automaton: (name, options) => request("GET", `${statementPath(name)}/automaton`, options),
-  partialMatches: (name, limit, options) => request("GET", `${statementPath(name)}/partial-matches${query({ limit })}`, options),
+  partialMatches: (name, limit, options) =>
+    request("GET", `${statementPath(name)}/partial-matches${query({ limit })}`, options),
   late: (limit, options) => request("GET", `/api/late${query({ limit })}`, options),
   quarantine: (limit, options) => request("GET", `/api/quarantine${query({ limit })}`, options),
   check: (text, replaces, options) => request("POST", "/api/check", { body: textOf(text, replaces), ...options }),

@@ -37,7 +37,11 @@ export class TimeCurve {
     const parts = [this.grid, this.area, this.line, this.cursor, this.point];
     this.svg = s("svg", { class: "curve", height, "aria-hidden": "true" }, parts);
     this.readout = h("output", { class: "readout" });
-    this.plot = h("div", { class: "plot", tabindex: "0", role: "slider", "aria-label": label, "aria-valuemin": "0" }, this.svg);
+    this.plot = h(
+      "div",
+      { class: "plot", tabindex: "0", role: "slider", "aria-label": label, "aria-valuemin": "0" },
+      this.svg,
+    );
     const caption = h("figcaption", {}, h("span", { class: "caption", text: label }), this.readout);
     this.element = h("figure", { class: "chart" }, caption, this.plot);
     this.data = { times: [], values: [] };
@@ -81,7 +85,16 @@ export class TimeCurve {
 
   step(event) {
     const last = this.data.times.length - 1;
-    const moves = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -10, PageUp: 10, Home: -last, End: last };
+    const moves = {
+      ArrowLeft: -1,
+      ArrowDown: -1,
+      ArrowRight: 1,
+      ArrowUp: 1,
+      PageDown: -10,
+      PageUp: 10,
+      Home: -last,
+      End: last,
+    };
     if (!(event.key in moves) || last < 0) return;
     event.preventDefault();
     this.choose(Math.max(0, Math.min(last, (this.chosen ?? last) + moves[event.key])));
@@ -110,7 +123,11 @@ export class TimeCurve {
     const gap = values.includes(null);
     const bottom = this.y(0).toFixed(1);
     const closed = points.length > 1 && !gap;
-    setAttribute(this.area, "d", closed ? `${path}L${points.at(-1)[0].toFixed(1)} ${bottom}L${points[0][0].toFixed(1)} ${bottom}Z` : "");
+    setAttribute(
+      this.area,
+      "d",
+      closed ? `${path}L${points.at(-1)[0].toFixed(1)} ${bottom}L${points[0][0].toFixed(1)} ${bottom}Z` : "",
+    );
     this.drawGrid();
   }
 
@@ -166,7 +183,11 @@ export class ProbabilityCurve {
     this.last = s("path", { class: "last-point forecast" });
     const frame = s("path", { class: "frame", d: "M0 3H240M0 61H240" });
     const parts = [frame, this.above, this.threshold, this.line, this.last];
-    this.svg = s("svg", { class: "sparkline", viewBox: "0 0 240 64", preserveAspectRatio: "none", "aria-hidden": "true" }, parts);
+    this.svg = s(
+      "svg",
+      { class: "sparkline", viewBox: "0 0 240 64", preserveAspectRatio: "none", "aria-hidden": "true" },
+      parts,
+    );
   }
 
   update({ history, threshold }) {
@@ -175,10 +196,11 @@ export class ProbabilityCurve {
     // A probability holds until the next event.
     let path = "";
     if (history.length === 1) path = `M0 ${y(history[0][1]).toFixed(1)}H234`;
-    else history.forEach(([, probability], index) => {
-      const x = (index * step).toFixed(1);
-      path += index ? `H${x}V${y(probability).toFixed(1)}` : `M${x} ${y(probability).toFixed(1)}`;
-    });
+    else
+      history.forEach(([, probability], index) => {
+        const x = (index * step).toFixed(1);
+        path += index ? `H${x}V${y(probability).toFixed(1)}` : `M${x} ${y(probability).toFixed(1)}`;
+      });
     setAttribute(this.line, "d", path);
     setAttribute(this.above, "d", path ? `${path}V61H0Z` : "");
     setAttribute(this.threshold, "y1", y(threshold ?? 1));

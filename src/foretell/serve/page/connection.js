@@ -1,5 +1,6 @@
-// The live connection: server-sent events read with fetch, so that a refusal (401) and the latest id are in our hands, and
-// a connection that is open but silent counts as broken.
+// The live connection: server-sent events read with fetch, so that a refusal (401) and the latest id are in our hands, a
+// connection that is open but silent counts as broken, and a page that nobody sees lets go of its connection (a browser
+// has six for a server).
 
 import { signIn } from "./api.js";
 import { sentences } from "./format.js";
@@ -8,6 +9,7 @@ const FIRST_WAIT = 1000;
 const LONGEST_WAIT = 15_000;
 //: The server sends `state` each second.
 const LONGEST_SILENCE = 8000;
+const UNSEEN = 60_000;
 
 /** Splits a stream of text into server-sent events: blocks of lines `field: value`, ended by an empty line. */
 export class EventParser {
@@ -42,7 +44,9 @@ export class EventParser {
 
 async function refusal(response) {
   const answer = await response.json().catch(() => ({}));
-  return answer.error ? sentences(answer.error, answer.hint) : `The server answered ${response.status} ${response.statusText}.`;
+  return answer.error
+    ? sentences(answer.error, answer.hint)
+    : `The server answered ${response.status} ${response.statusText}.`;
 }
 
 /**
@@ -56,7 +60,19 @@ export class Connection {
     this.wait = FIRST_WAIT;
     this.status = { phase: "connecting", since: Date.now(), retryAt: null, reason: "" };
     addEventListener("online", () => this.retry());
-    document.addEventListener("visibilitychange", () => document.hidden || this.retry());
+    document.addEventListener("visibilitychange", () => this.visibilityChanged());
+  }
+
+  visibilityChanged() {
+    clearTimeout(this.unseen);
+    if (document.hidden) this.unseen = setTimeout(() => this.rest(), UNSEEN);
+    else this.retry();
+  }
+
+  /** Ends the connection until somebody looks again; it goes on where it was. */
+  rest() {
+    this.resting = true;
+    this.controller?.abort();
   }
 
   async start() {
@@ -84,7 +100,9 @@ export class Connection {
 
   async attempt() {
     this.reason = "";
+    this.resting = false;
     const controller = new AbortController();
+    this.controller = controller;
     try {
       const headers = { Accept: "text/event-stream" };
       if (this.latest !== null) headers["Last-Event-ID"] = this.latest;
@@ -131,6 +149,11 @@ export class Connection {
   }
 
   async pause() {
+    if (this.resting) {
+      this.change("connecting");
+      await new Promise((resolve) => (this.wake = resolve));
+      return;
+    }
     const wait = this.wait * (0.8 + 0.4 * Math.random()); // clients of a restarted server do not all come at once
     this.wait = Math.min(this.wait * 1.7, LONGEST_WAIT);
     this.change("broken", { retryAt: Date.now() + wait, reason: this.reason });

@@ -20,7 +20,11 @@ export async function confirmed({ title, text, action }) {
   const dialog = h("dialog", { "aria-labelledby": "dialog-title", "aria-describedby": "dialog-text" });
   const cancel = button("Cancel", () => dialog.close("no"), { autofocus: true });
   const confirm = button(action, () => dialog.close("yes"), { kind: "danger" });
-  dialog.append(h("h2", { id: "dialog-title", text: title }), h("p", { id: "dialog-text", text }), h("div", { class: "actions" }, cancel, confirm));
+  dialog.append(
+    h("h2", { id: "dialog-title", text: title }),
+    h("p", { id: "dialog-text", text }),
+    h("div", { class: "actions" }, cancel, confirm),
+  );
   return (await open(dialog)) === "yes";
 }
 
@@ -42,7 +46,9 @@ export function help({ shortcuts, switchShortcuts }) {
   const choice = h("label", { for: "shortcuts", class: "choice" }, box, "Shortcuts with a single key");
   const dialog = h("dialog", { class: "wide", "aria-labelledby": "dialog-title" });
   const close = button("Close", () => dialog.close(), { kind: "primary", autofocus: true });
-  const times = "Times of events are in UTC, as in all of Foretell; the exact value shows when you point at one. The times at which this page received something are in your time zone.";
+  const times =
+    "Times of events are in UTC, as in all of Foretell; the exact value shows when you point at one. " +
+    "The times at which this page received something are in your time zone.";
   dialog.append(
     h("h2", { id: "dialog-title", text: "Keyboard and help" }),
     h("dl", { class: "key-list" }, rows),

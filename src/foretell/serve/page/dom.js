@@ -15,7 +15,9 @@ function assign(element, properties) {
 export function h(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
   assign(element, properties);
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(
+    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
+  );
   return element;
 }
 
@@ -27,7 +29,16 @@ export function s(tag, properties = {}, ...children) {
 }
 
 export function icon(name) {
-  return s("svg", { class: "icon", "aria-hidden": "true" }, s("use", { href: `/assets/icons.svg#${name}` }));
+  return s("svg", { class: "icon", "aria-hidden": "true" }, s("use", { href: `#icon-${name}` }));
+}
+
+/** Icons become part of the page, so that they are there when the server is not. */
+export async function loadIcons() {
+  const response = await fetch("/assets/icons.svg");
+  if (!response.ok) return;
+  const symbols = new DOMParser().parseFromString(await response.text(), "image/svg+xml").querySelectorAll("symbol");
+  for (const symbol of symbols) symbol.id = `icon-${symbol.id}`;
+  document.body.append(s("svg", { class: "icons", "aria-hidden": "true", width: 0, height: 0 }, [...symbols]));
 }
 
 export function button(label, listener, { kind = "", symbol = null, ...properties } = {}) {
@@ -76,7 +87,12 @@ export function keyed(parent, { key, create, update }) {
 
 /** What an empty place says: how it is, and what to do. */
 export function emptyState(title, ...hints) {
-  return h("div", { class: "empty" }, h("p", { class: "empty-title", text: title }), ...hints.map((hint) => h("p", {}, hint)));
+  return h(
+    "div",
+    { class: "empty" },
+    h("p", { class: "empty-title", text: title }),
+    ...hints.map((hint) => h("p", {}, hint)),
+  );
 }
 
 export function section(title, properties, ...children) {

@@ -14,14 +14,25 @@ export class StatementEditor {
     this.result = null;
     this.copy = h("pre", { class: "editor-copy", "aria-hidden": "true" });
     this.field = h("textarea", {
-      id: "statement-text", class: "editor-field", spellcheck: "false", autocapitalize: "off", autocomplete: "off", wrap: "soft",
-      "aria-describedby": "check-summary editor-keys", rows: "1", on: { input: () => this.input() },
+      id: "statement-text",
+      class: "editor-field",
+      spellcheck: "false",
+      autocapitalize: "off",
+      autocomplete: "off",
+      wrap: "soft",
+      "aria-describedby": "check-summary editor-keys",
+      rows: "1",
+      on: { input: () => this.input() },
     });
     this.field.value = text;
     this.summary = h("p", { id: "check-summary", class: "check-summary", role: "status" });
     this.problems = h("ol", { class: "problems", "aria-label": "Errors and findings" });
     const label = h("label", { for: "statement-text", class: "field-label", text: "Statement" });
-    const keys = h("p", { id: "editor-keys", class: "muted keys", text: "Ctrl+Enter saves, Alt+Enter tries it, Tab leaves the field." });
+    const keys = h("p", {
+      id: "editor-keys",
+      class: "muted keys",
+      text: "Ctrl+Enter saves, Alt+Enter tries it, Tab leaves the field.",
+    });
     const frame = h("div", { class: "editor" }, this.copy, this.field);
     this.head = h("div", { class: "field-head" }, label);
     this.element = h("div", { class: "editor-box" }, this.head, frame, keys, this.summary, this.problems);
@@ -72,7 +83,10 @@ export class StatementEditor {
   /** Errors of a check, or of a refused change. */
   show({ ok, errors = [], findings = [] }) {
     this.result = { ok, errors, findings };
-    const items = [...errors.map((error) => ({ ...error, kind: "error" })), ...findings.map((finding) => ({ ...finding, kind: "finding" }))];
+    const items = [
+      ...errors.map((error) => ({ ...error, kind: "error" })),
+      ...findings.map((finding) => ({ ...finding, kind: "finding" })),
+    ];
     this.paint(items);
     this.problems.replaceChildren(...items.map((item) => this.problem(item)));
     setAttribute(this.field, "aria-invalid", errors.length ? "true" : null);
@@ -97,19 +111,31 @@ export class StatementEditor {
     const start = offsetOf(this.text, line, column);
     const end = Math.max(offsetOf(this.text, line, endColumn ?? column + 1), start + 1);
     // An error at the end of the text marks its last character.
-    return start >= this.text.length ? { start: this.text.length - 1, end: this.text.length, kind } : { start, end, kind };
+    return start >= this.text.length
+      ? { start: this.text.length - 1, end: this.text.length, kind }
+      : { start, end, kind };
   }
 
   problem(item) {
     const where = item.line > 0 ? `Line ${item.line}, column ${item.column}` : "Whole text";
     const kind = item.kind === "error" ? "Error" : item.certain === false ? "Possible" : "Finding";
     const go = button(where, () => this.goTo(item), { kind: "link", title: "Go to this place" });
-    const head = h("p", { class: "problem-head" }, h("span", { class: `problem-kind ${item.kind}`, text: kind }), item.line > 0 ? go : where);
+    const head = h(
+      "p",
+      { class: "problem-head" },
+      h("span", { class: `problem-kind ${item.kind}`, text: kind }),
+      item.line > 0 ? go : where,
+    );
     if (item.code) head.append(h("code", { class: "muted", text: item.code }));
     const excerpt = this.excerpt(item);
-    return h("li", { class: `problem ${item.kind}` }, head, h("p", { class: "problem-message", text: item.message }),
+    return h(
+      "li",
+      { class: `problem ${item.kind}` },
+      head,
+      h("p", { class: "problem-message", text: item.message }),
       excerpt && h("pre", { class: "excerpt", tabindex: "0", text: excerpt }),
-      item.hint && h("p", { class: "hint", text: item.hint }));
+      item.hint && h("p", { class: "hint", text: item.hint }),
+    );
   }
 
   /** The line with its carets. */
@@ -140,4 +166,3 @@ export const drafts = {
   write: (name, text) => sessionStorage.setItem(`foretell-draft-${name}`, text),
   forget: (name) => sessionStorage.removeItem(`foretell-draft-${name}`),
 };
-

@@ -13,7 +13,11 @@ function newCard(row, named) {
   const value = h("span", { class: "forecast-value" });
   const trend = h("span", { class: "trend" });
   const title = h("h3", { class: "forecast-key", text: keyValues(row.key), title: keyText(row.key) });
-  const statement = h("a", { class: "forecast-statement", href: `#/statements/${encodeURIComponent(row.statement)}`, text: row.statement });
+  const statement = h("a", {
+    class: "forecast-statement",
+    href: `#/statements/${encodeURIComponent(row.statement)}`,
+    text: row.statement,
+  });
   const threshold = h("span");
   const time = h("time");
   const foot = h("p", { class: "forecast-foot" }, threshold, time);

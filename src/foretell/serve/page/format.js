@@ -1,6 +1,6 @@
 // Numbers with units, and times in a readable form with the exact one beside it.
 
-import { h, setAttribute, setText } from "./dom.js";
+import { setAttribute, setText } from "./dom.js";
 
 const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const TENTH = new Intl.NumberFormat("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
@@ -11,7 +11,8 @@ const known = (value) => typeof value === "number" && Number.isFinite(value);
 
 export const count = (value) => (known(value) ? WHOLE.format(value) : NONE);
 
-export const compact = (value) => (!known(value) ? NONE : Math.abs(value) < 100_000 ? WHOLE.format(value) : COMPACT.format(value));
+export const compact = (value) =>
+  !known(value) ? NONE : Math.abs(value) < 100_000 ? WHOLE.format(value) : COMPACT.format(value);
 
 export function rate(value) {
   if (!known(value)) return NONE;
@@ -48,7 +49,11 @@ export function duration(seconds) {
   if (seconds > 0 && seconds < 1) return `${Math.max(1, Math.round(seconds * 1000))} ms`;
   const whole = Math.max(0, Math.round(seconds));
   if (seconds < 10 && seconds > 0 && whole !== seconds) return `${TENTH.format(seconds)} s`;
-  const [days, hours, minutes] = [Math.floor(whole / 86400), Math.floor(whole / 3600) % 24, Math.floor(whole / 60) % 60];
+  const [days, hours, minutes] = [
+    Math.floor(whole / 86400),
+    Math.floor(whole / 3600) % 24,
+    Math.floor(whole / 60) % 60,
+  ];
   if (days) return hours ? `${days} d ${hours} h` : `${days} d`;
   if (hours) return minutes ? `${hours} h ${minutes} min` : `${hours} h`;
   if (minutes) return whole % 60 ? `${minutes} min ${whole % 60} s` : `${minutes} min`;
@@ -58,7 +63,10 @@ export function duration(seconds) {
 /** Messages and hints come without capitals and full stops: here they are sentences. */
 export function sentences(...texts) {
   const ended = (text) => (/[.!?…]$/.test(text) ? text : `${text}.`);
-  return texts.filter(Boolean).map((text) => ended(text[0].toUpperCase() + text.slice(1))).join(" ");
+  return texts
+    .filter(Boolean)
+    .map((text) => ended(text[0].toUpperCase() + text.slice(1)))
+    .join(" ");
 }
 
 // ── times ──
@@ -104,10 +112,6 @@ export function ago(milliseconds, now) {
   return `${Math.floor(seconds / 86400)} d ago`;
 }
 
-export function timeElement() {
-  return h("time", {});
-}
-
 /** The readable form as text, the exact one on hover. */
 export function setTime(element, text, exact) {
   setText(element, text);
@@ -140,5 +144,7 @@ export function keyValues(key) {
 
 export function horizonText(horizon) {
   if (horizon === null || horizon === undefined) return "";
-  return typeof horizon === "number" ? `within ${plural(horizon, "event")}` : `within ${horizon.replace(/ EVENTS?$/, (unit) => unit.toLowerCase())}`;
+  return typeof horizon === "number"
+    ? `within ${plural(horizon, "event")}`
+    : `within ${horizon.replace(/ EVENTS?$/, (unit) => unit.toLowerCase())}`;
 }

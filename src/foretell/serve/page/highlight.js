@@ -41,7 +41,8 @@ function classOf(groups, text) {
 /** `[start, end, class]` of each token. */
 function tokens(text) {
   const found = [];
-  for (const match of text.matchAll(TOKENS)) found.push([match.index, match.index + match[0].length, classOf(match.groups, match[0])]);
+  for (const match of text.matchAll(TOKENS))
+    found.push([match.index, match.index + match[0].length, classOf(match.groups, match[0])]);
   return found;
 }
 
@@ -51,7 +52,8 @@ function pieces(text, marks) {
   const bounds = new Set([0, text.length]);
   for (const [start, end] of spans) bounds.add(start).add(end);
   for (const { start, end } of marks) bounds.add(start).add(end);
-  for (let place = text.indexOf("\n"); place >= 0; place = text.indexOf("\n", place + 1)) bounds.add(place).add(place + 1);
+  for (let place = text.indexOf("\n"); place >= 0; place = text.indexOf("\n", place + 1))
+    bounds.add(place).add(place + 1);
   const places = [...bounds].filter((place) => place <= text.length).sort((a, b) => a - b);
   let token = 0;
   return places.slice(0, -1).map((start, index) => {
@@ -67,14 +69,25 @@ export function highlighted(text, marks = []) {
   const lines = [h("span", { class: "line" })];
   for (const { text: piece, token, mark } of pieces(text, marks)) {
     if (piece === "\n") lines.push(h("span", { class: "line" }));
-    else if (piece) lines.at(-1).append(token || mark ? h("span", { class: `${token && `t-${token}`} ${mark && `mark-${mark}`}`, text: piece }) : piece);
+    else if (piece)
+      lines
+        .at(-1)
+        .append(
+          token || mark
+            ? h("span", { class: `${token && `t-${token}`} ${mark && `mark-${mark}`}`, text: piece })
+            : piece,
+        );
   }
   return lines;
 }
 
 /** A statement to read. */
 export function codeBlock(text, label) {
-  return h("pre", { class: "code-block", tabindex: "0", role: "region", "aria-label": label }, h("code", {}, highlighted(text)));
+  return h(
+    "pre",
+    { class: "code-block", tabindex: "0", role: "region", "aria-label": label },
+    h("code", {}, highlighted(text)),
+  );
 }
 
 /** The place of a line and a column, both from 1, in a text. Columns count characters, not UTF-16 units. */

@@ -8,7 +8,7 @@ const LEVEL = 40;
 const MARGIN = 26;
 const NODE_HEIGHT = 42;
 const CHARACTER = 6.7;
-const LABEL_CHARACTERS = 26;
+const LABEL_CHARACTERS = 34;
 const LABEL_LINES = 3;
 const NAME_CHARACTERS = 28;
 const LABEL_LINE = 15;
@@ -28,15 +28,16 @@ function merged(edges) {
   return [...groups.values()];
 }
 
-/** The edges that close a cycle in a depth-first walk from the starts. */
+/** The edges that close a cycle in a depth-first walk from the starts, and all that lead to a start: these stand on the left. */
 function backEdges(states, edges) {
   const outgoing = new Map(states.map(({ id }) => [id, []]));
   for (const edge of edges) outgoing.get(edge.source).push(edge);
+  const starts = new Set(states.filter(({ start }) => start).map(({ id }) => id));
   const [open, done, back] = [new Set(), new Set(), new Set()];
   const walk = (id) => {
     open.add(id);
     for (const edge of outgoing.get(id)) {
-      if (open.has(edge.target)) back.add(edge);
+      if (open.has(edge.target) || starts.has(edge.target)) back.add(edge);
       else if (!done.has(edge.target)) walk(edge.target);
     }
     open.delete(id);
@@ -62,7 +63,9 @@ function layersOf(states, forward) {
 }
 
 function withWaypoints(states, forward, layers) {
-  const nodes = new Map(states.map((state) => [state.id, { id: state.id, state, layer: layers.get(state.id), before: [], after: [] }]));
+  const nodes = new Map(
+    states.map((state) => [state.id, { id: state.id, state, layer: layers.get(state.id), before: [], after: [] }]),
+  );
   for (const edge of forward) {
     edge.chain = [nodes.get(edge.source)];
     for (let layer = layers.get(edge.source) + 1; layer < layers.get(edge.target); layer += 1) {
@@ -84,7 +87,8 @@ function withWaypoints(states, forward, layers) {
 function order(columns) {
   const place = (column) => column.forEach((node, index) => (node.place = index - (column.length - 1) / 2));
   columns.forEach(place);
-  const mean = (neighbours, own) => (neighbours.length ? neighbours.reduce((sum, node) => sum + node.place, 0) / neighbours.length : own);
+  const mean = (neighbours, own) =>
+    neighbours.length ? neighbours.reduce((sum, node) => sum + node.place, 0) / neighbours.length : own;
   for (let sweep = 0; sweep < SWEEPS; sweep += 1) {
     const side = sweep % 2 ? "after" : "before";
     for (const column of sweep % 2 ? [...columns].reverse() : columns) {
@@ -107,7 +111,9 @@ export function labelLines(edge) {
 /** How a state is reached: “after s1”. Its own label, what it waits for, is too long for a picture. */
 export function stateLabel(state, edges) {
   if (state.start || state.final) return state.label;
-  const steps = edges.filter(({ source, target }) => target === state.id && source !== state.id).map(({ step }) => step);
+  const steps = edges
+    .filter(({ source, target }) => target === state.id && source !== state.id)
+    .map(({ step }) => step);
   const names = [...new Set(steps)];
   return names.length && names.every(Boolean) ? `after ${names.join(" or ")}` : state.label;
 }
@@ -118,14 +124,20 @@ const nodeWidth = (state) => Math.max(58, shortened(state.name, NAME_CHARACTERS)
 
 /** Columns as wide as their widest state, gaps as wide as the labels of the edges that leave there. */
 function placeColumns(columns, forward, loops) {
-  const widths = columns.map((column) => Math.max(58, ...column.filter(({ state }) => state).map(({ state }) => nodeWidth(state))));
+  const widths = columns.map((column) =>
+    Math.max(58, ...column.filter(({ state }) => state).map(({ state }) => nodeWidth(state))),
+  );
   const gaps = columns.map(() => 64);
-  for (const edge of forward) gaps[edge.chain[0].layer] = Math.max(gaps[edge.chain[0].layer], textWidth(edge.lines) + 46);
+  for (const edge of forward)
+    gaps[edge.chain[0].layer] = Math.max(gaps[edge.chain[0].layer], textWidth(edge.lines) + 46);
   for (const edge of loops) {
     const overhang = (textWidth(edge.lines) - widths[edge.layer]) / 2 + 12;
     gaps[edge.layer] = Math.max(gaps[edge.layer], overhang + 30);
   }
-  const lead = Math.max(30, ...loops.filter(({ layer }) => layer === 0).map((edge) => (textWidth(edge.lines) - widths[0]) / 2));
+  const lead = Math.max(
+    30,
+    ...loops.filter(({ layer }) => layer === 0).map((edge) => (textWidth(edge.lines) - widths[0]) / 2),
+  );
   let x = MARGIN + lead;
   return columns.map((column, layer) => {
     const centre = x + widths[layer] / 2;
@@ -154,7 +166,7 @@ function placeBackEdges(back, nodes, bottom) {
   for (const edge of sorted) {
     edge.rank = ends.get(edge.target) ?? 0;
     ends.set(edge.target, edge.rank + 1);
-    level += Math.max(LEVEL, edge.lines.length * LABEL_LINE + 16);
+    level += textWidth(edge.lines) ? Math.max(LEVEL, edge.lines.length * LABEL_LINE + 16) : LEVEL / 2;
     edge.level = level;
   }
   return sorted.length ? level + 14 : bottom;
@@ -195,7 +207,11 @@ export function layout({ states: given, edges }) {
 function routeForward(edge) {
   const [first, ...rest] = edge.chain;
   const last = rest.at(-1);
-  const stops = [[first.x + first.width / 2, first.y], ...rest.slice(0, -1).map(({ x, y }) => [x, y]), [last.x - last.width / 2 - 3, last.y]];
+  const stops = [
+    [first.x + first.width / 2, first.y],
+    ...rest.slice(0, -1).map(({ x, y }) => [x, y]),
+    [last.x - last.width / 2 - 3, last.y],
+  ];
   let path = `M${stops[0][0]} ${stops[0][1]}`;
   for (let place = 1; place < stops.length; place += 1) {
     const [[fromX, fromY], [toX, toY]] = [stops[place - 1], stops[place]];
@@ -232,11 +248,18 @@ function routeBack(edge, nodes, columns) {
   const targetFree = free(target, columns);
   const sourceX = sourceFree ? source.x - Math.min(8, source.width / 4) : source.x + source.width / 2 + 16;
   const targetX = targetFree ? target.x + shift : target.x - target.width / 2 - 16 - edge.rank * 6;
-  const start = sourceFree ? `M${sourceX} ${source.y + below}` : `M${source.x + source.width / 2 - 4} ${source.y + 12}Q${sourceX} ${source.y + 16} ${sourceX} ${source.y + 36}`;
-  const end = targetFree ? `V${target.y + below + 3}` : `V${target.y + 40}Q${targetX} ${target.y + 18} ${target.x - target.width / 2 + 1} ${target.y + 13}`;
+  const start = sourceFree
+    ? `M${sourceX} ${source.y + below}`
+    : `M${source.x + source.width / 2 - 4} ${source.y + 12}Q${sourceX} ${source.y + 16} ${sourceX} ${source.y + 36}`;
+  const end = targetFree
+    ? `V${target.y + below + 3}`
+    : `V${target.y + 40}Q${targetX} ${target.y + 18} ${target.x - target.width / 2 + 1} ${target.y + 13}`;
   const way = Math.sign(targetX - sourceX) || -1;
   const turn = Math.min(16, Math.abs(targetX - sourceX) / 2);
-  edge.path = `${start}V${edge.level - 16}Q${sourceX} ${edge.level} ${sourceX + way * turn} ${edge.level}H${targetX - way * turn}Q${targetX} ${edge.level} ${targetX} ${edge.level - 16}${end}`;
+  const { level } = edge;
+  const down = `V${level - 16}Q${sourceX} ${level} ${sourceX + way * turn} ${level}`;
+  const up = `H${targetX - way * turn}Q${targetX} ${level} ${targetX} ${level - 16}`;
+  edge.path = start + down + up + end;
   edge.labelX = (sourceX + targetX) / 2;
   edge.labelY = edge.level - 6 - (edge.lines.length - 1) * LABEL_LINE;
 }

@@ -3,7 +3,8 @@ const form = document.getElementById("sign-in");
 const field = document.getElementById("token");
 const refusal = document.getElementById("refusal");
 
-const WRONG = "This is not the token of this server. Copy it from the terminal of foretell serve.";
+const WRONG =
+  "This is not the token of this server. It stands in the --token-file, or in FORETELL_TOKEN, of foretell serve.";
 
 function refuse(message) {
   refusal.textContent = message;

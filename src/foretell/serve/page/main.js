@@ -3,8 +3,8 @@
 import { api } from "./api.js";
 import { Connection } from "./connection.js";
 import { help, toast } from "./dialogs.js";
-import { button, emptyState, h, icon, setAttribute, setText } from "./dom.js";
-import { ago, clockTime, compact, eventTime, exactTime, plural, sentences, timeOfDay } from "./format.js";
+import { button, emptyState, h, icon, loadIcons, setAttribute, setText } from "./dom.js";
+import { ago, clockTime, compact, eventTime, plural, sentences, timeOfDay } from "./format.js";
 import { Store } from "./store.js";
 import * as asides from "./view_asides.js";
 import * as editor from "./view_editor.js";
@@ -51,7 +51,12 @@ function routeOf(hash) {
   const [path, query = ""] = hash.replace(/^#/, "").split("?");
   for (const [pattern, module, tab] of ROUTES) {
     const found = pattern.exec(path);
-    if (found) return { module, tab, parameters: { ...Object.fromEntries(new URLSearchParams(query)), name: found[1] && decoded(found[1]) } };
+    if (found)
+      return {
+        module,
+        tab,
+        parameters: { ...Object.fromEntries(new URLSearchParams(query)), name: found[1] && decoded(found[1]) },
+      };
   }
   return null;
 }
@@ -87,7 +92,10 @@ function showView(focus) {
   if (focus) view.element.querySelector("h1")?.focus({ preventScroll: true });
 }
 
-const waiting = emptyState("Connecting to the pipeline …", "If this takes long, see whether foretell serve is running.");
+const waiting = emptyState(
+  "Connecting to the pipeline …",
+  "If this takes long, see whether foretell serve is running.",
+);
 
 /** A view without figures would say that there are none. */
 function showWaiting() {
@@ -103,7 +111,19 @@ function showTitle() {
 function buildTabs() {
   for (const { id, label, symbol } of VIEWS) {
     const badge = h("span", { class: "badge", id: `badge-${id}`, hidden: true });
-    part("views").append(h("li", {}, h("a", { id: `tab-${id}`, href: `#/${id}` }, icon(symbol), h("span", { class: "tab-label", text: label }), badge)));
+    part("views").append(
+      h(
+        "li",
+        {},
+        h(
+          "a",
+          { id: `tab-${id}`, href: `#/${id}` },
+          icon(symbol),
+          h("span", { class: "tab-label", text: label }),
+          badge,
+        ),
+      ),
+    );
   }
 }
 
@@ -151,15 +171,25 @@ function showBanner(open, state, link) {
 
 function bannerContent(open, state, link) {
   if (link.phase === "broken") {
-    const seen = state ? `What you see is from ${timeOfDay(clockTime(state.now))} (server time ${exactTime(clockTime(state.now)).slice(11, 19)} UTC).` : "";
+    const seen = state ? `What you see is from ${timeOfDay(clockTime(state.now))}.` : "";
     const text = [link.reason, seen, "This page connects again by itself."].filter(Boolean).join(" ");
     const title = state ? "The connection to the server is lost." : "The server does not answer.";
     return { kind: "warning", title, text, action: button("Try now", () => connection.retry(), { kind: "small" }) };
   }
   if (!open || !state || state.status === "running") return null;
   const { error, hint } = state.error ?? {};
-  if (state.status === "failed") return { kind: "error", title: "The pipeline failed.", text: sentences(error, hint) || "See the terminal of foretell serve." };
-  if (state.status === "stopped") return { kind: "warning", title: "The pipeline stopped.", text: "No further events are read. Start foretell serve again to go on." };
+  if (state.status === "failed")
+    return {
+      kind: "error",
+      title: "The pipeline failed.",
+      text: sentences(error, hint) || "See the terminal of foretell serve.",
+    };
+  if (state.status === "stopped")
+    return {
+      kind: "warning",
+      title: "The pipeline stopped.",
+      text: "No further events are read. Start foretell serve again to go on.",
+    };
   return { kind: "info", title: "The pipeline has finished.", text: "All input is read; the figures are final." };
 }
 
@@ -269,6 +299,7 @@ store.listen((changed, batch) => {
   showWaiting();
   view?.update(changed, batch);
 });
+loadIcons();
 showView(false);
 connection.start();
 loadEarlier();

@@ -1,24 +1,42 @@
 // A list of notifications of bounded length. Rows are reused: a flood makes no new elements.
 
-import { h, icon, setAttribute, setText } from "./dom.js";
-import { clockTime, eventTime, exactTime, horizonText, keyText, keyValues, pairsText, percent, setTime, timeOfDay, timeRange, valueText } from "./format.js";
+import { toast } from "./dialogs.js";
+import { button, h, icon, setAttribute, setText } from "./dom.js";
+import {
+  clockTime,
+  eventTime,
+  exactTime,
+  horizonText,
+  keyText,
+  keyValues,
+  pairsText,
+  percent,
+  setTime,
+  timeOfDay,
+  timeRange,
+  valueText,
+} from "./format.js";
 
 const SPARE_ROWS = 100;
 export const KIND_NAMES = {
-  match: "Match", forecast: "Forecast", estimate: "Estimate", confirmed: "Confirmed", withdrawn: "Withdrawn", token: "Token",
+  match: "Match",
+  forecast: "Forecast",
+  estimate: "Estimate",
+  confirmed: "Confirmed",
+  withdrawn: "Withdrawn",
+  token: "Token",
 };
-
-export function kindPill(kind) {
-  return h("span", { class: `pill kind-${kind in KIND_NAMES ? kind : "other"}`, text: KIND_NAMES[kind] ?? kind });
-}
 
 /** What tells this notification from others of its statement, in a line. */
 function brief(row) {
   if (row.kind === "forecast") return horizonText(row.horizon);
-  return pairsText(row.bindings) || pairsText(row.events);
+  // The id of a match is the row of its FOR EACH table; that of an estimate says nothing to a reader.
+  const hasReader = row.kind === "match" || row.kind === "token";
+  const reader = hasReader && row.id !== null && row.id !== undefined ? `id = ${valueText(row.id)}` : "";
+  return [reader, pairsText(row.bindings) || pairsText(row.events)].filter(Boolean).join(", ");
 }
 
-const isCertain = (row) => row.kind === "match" || row.probability === null || row.probability === undefined;
+const isCertain = (row) => row.kind === "match" || row.kind === "token" || typeof row.probability !== "number";
 
 class NotificationRow {
   constructor(list) {
@@ -54,38 +72,66 @@ class NotificationRow {
   }
 
   toggle() {
-    if (this.details.open && !this.body.firstChild) this.body.append(detailList(this.shown));
+    if (this.details.open && !this.body.firstChild) this.body.append(detailList(this.shown), ...copyButton(this.shown));
     this.list.changed();
   }
 }
+
+const statementLink = (name) => h("a", { href: `#/statements/${encodeURIComponent(name)}`, text: name });
 
 /** Everything that a notification says, as terms and descriptions. */
 export function detailList(row) {
   const received = clockTime(row.received);
   const entries = [
-    ["Statement", h("a", { href: `#/statements/${encodeURIComponent(row.subscription)}`, text: row.subscription })],
+    ["Statement", row.number === undefined ? row.subscription : statementLink(row.subscription)],
     ["Key", row.key ? keyText(row.key) : ""],
     ["Time", timeRange(row.start, row.end)],
-    ["Received", received === null ? "" : h("time", { datetime: exactTime(received), title: exactTime(received), text: timeOfDay(received) })],
+    [
+      "Received",
+      received === null
+        ? ""
+        : h("time", { datetime: exactTime(received), title: exactTime(received), text: timeOfDay(received) }),
+    ],
     ["Probability", isCertain(row) ? "" : `${percent(row.probability)} (${row.probability})`],
     ["Horizon", horizonText(row.horizon)],
     ["Id", row.id === null || row.id === undefined ? "" : valueText(row.id)],
     ["Values", pairsTable(row.bindings)],
-    ["Events", pairsTable(row.events, row.step_times)],
+    ["Events", pairsTable(row.events, row.step_times, row.estimate ? "lost, or no part of it" : "no part of it")],
     ["Rests on", estimateList(row.estimate)],
   ];
   const shown = entries.filter(([, content]) => content);
-  return h("dl", { class: "details" }, shown.map(([term, content]) => [h("dt", { text: term }), h("dd", {}, content)]));
+  return h(
+    "dl",
+    { class: "details" },
+    shown.map(([term, content]) => [h("dt", { text: term }), h("dd", {}, content)]),
+  );
 }
 
-function pairsTable(pairs, times = null) {
+/** Browsers permit the clipboard on secure pages only: https, and this machine. */
+function copyButton(row) {
+  if (!navigator.clipboard) return [];
+  const { number, received, ...notification } = row;
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(JSON.stringify(notification, null, 2));
+      toast("The notification is copied as JSON.");
+    } catch {
+      toast("The browser does not permit copying.", "error");
+    }
+  };
+  return [button("Copy as JSON", copy, { kind: "small" })];
+}
+
+function pairsTable(pairs, times = null, absent = "") {
   const entries = Object.entries(pairs ?? {});
   if (!entries.length) return "";
   const line = ([name, value]) => {
     const moment = times?.[name];
-    const at = moment === null || moment === undefined ? null : h("span", { class: "muted", text: ` at ${valueText([moment].flat().map((time) => eventTime(time).text))}` });
-    const absent = value === null && times ? "none (lost or not part of this match)" : valueText(value);
-    return h("li", {}, h("b", { text: name }), ` ${absent}`, at);
+    const at =
+      moment === null || moment === undefined
+        ? null
+        : h("span", { class: "muted", text: ` at ${valueText([moment].flat().map((time) => eventTime(time).text))}` });
+    return h("li", {}, h("b", { text: name }), ` ${value === null && absent ? absent : valueText(value)}`, at);
   };
   return h("ul", { class: "pairs" }, entries.map(line));
 }
@@ -96,7 +142,11 @@ function estimateList(estimate) {
     h("li", {}, h("b", { text: step }), ` was lost, 80% between ${eventTime(low).text} and ${eventTime(high).text}`),
   );
   const gaps = (estimate.gaps ?? []).map(({ after, before, factor }) =>
-    h("li", {}, `gap ${after ? `after ${after}` : "from the window's start"} ${before ? `before ${before}` : "to its end"}: × ${percent(factor)}`),
+    h(
+      "li",
+      {},
+      `gap ${after ? `after ${after}` : "from the window's start"} ${before ? `before ${before}` : "to its end"}: × ${percent(factor)}`,
+    ),
   );
   return h("ul", { class: "pairs" }, lost, gaps);
 }
@@ -104,14 +154,20 @@ function estimateList(estimate) {
 export class NotificationList {
   constructor({ label, changed = () => {} }) {
     this.changed = changed;
-    this.element = h("ol", { class: "rows", "aria-label": label, on: { keydown: (event) => this.move(event), focusin: (event) => this.rove(event) } });
+    this.element = h("ol", {
+      class: "rows",
+      "aria-label": label,
+      on: { keydown: (event) => this.move(event), focusin: (event) => this.rove(event) },
+    });
     this.rows = new Map();
     this.spare = [];
   }
 
   /** Whether someone reads in it: an open row, or the focus of the keyboard. */
   get inUse() {
-    return this.element.querySelector("details[open]") !== null || this.element.querySelector(":focus-visible") !== null;
+    return (
+      this.element.querySelector("details[open]") !== null || this.element.querySelector(":focus-visible") !== null
+    );
   }
 
   /** Shows these notifications, in this order; new ones light up unless there are many. */
@@ -138,7 +194,8 @@ export class NotificationList {
       else this.element.insertBefore(row.element, place);
     }
     this.spare.length = Math.min(this.spare.length, SPARE_ROWS);
-    if (!this.element.querySelector('summary[tabindex="0"]')) this.element.querySelector("summary")?.setAttribute("tabindex", "0");
+    if (!this.element.querySelector('summary[tabindex="0"]'))
+      this.element.querySelector("summary")?.setAttribute("tabindex", "0");
   }
 
   light({ element }, lit) {
@@ -156,8 +213,10 @@ export class NotificationList {
     const row = event.target.closest?.("li.row");
     if (!row || !event.target.matches("summary")) return;
     const moves = {
-      ArrowDown: row.nextElementSibling, ArrowUp: row.previousElementSibling,
-      Home: this.element.firstElementChild, End: this.element.lastElementChild,
+      ArrowDown: row.nextElementSibling,
+      ArrowUp: row.previousElementSibling,
+      Home: this.element.firstElementChild,
+      End: this.element.lastElementChild,
     };
     const next = moves[event.key];
     if (next === undefined) return;

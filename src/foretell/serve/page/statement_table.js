@@ -5,7 +5,14 @@ import { bytes, compact, count, eventTime, rate } from "./format.js";
 import { dataTable } from "./table.js";
 
 const KINDS = { subscribe: "SUBSCRIBE", correlate: "CORRELATE", template: "FOR EACH" };
-const COUNTED = [["match", "Matches"], ["forecast", "Forecasts"], ["estimate", "Estimates"], ["confirmed", "Confirmed"], ["withdrawn", "Withdrawn"], ["token", "Tokens"]];
+const COUNTED = [
+  ["match", "Matches"],
+  ["forecast", "Forecasts"],
+  ["estimate", "Estimates"],
+  ["confirmed", "Confirmed"],
+  ["withdrawn", "Withdrawn"],
+  ["token", "Tokens"],
+];
 
 const PLURALS = { match: "matches", forecast: "forecasts", estimate: "estimates", token: "tokens" };
 
@@ -40,7 +47,11 @@ export function statementTable() {
     return mark;
   };
   const counts = COUNTED.map(([kind, label]) => ({
-    id: kind, label, numeric: true, render: (statement) => compact(statement.counts[kind] ?? 0), title: (statement) => count(statement.counts[kind] ?? 0),
+    id: kind,
+    label,
+    numeric: true,
+    render: (statement) => compact(statement.counts[kind] ?? 0),
+    title: (statement) => count(statement.counts[kind] ?? 0),
     hidden: (statements) => kind !== "match" && statements.every((statement) => !statement.counts[kind]),
   }));
   const unknown = (name) => (statements) => statements.every((statement) => statement[name] === null);
@@ -54,10 +65,27 @@ export function statementTable() {
       { id: "condition", label: "State", render: markOf },
       { id: "rate", label: "Per minute", numeric: true, render: (statement) => rate(statement.per_minute) },
       ...counts,
-      { id: "partial", label: "Partial matches", numeric: true, render: (statement) => compact(statement.partial_matches), hidden: unknown("partial_matches") },
+      {
+        id: "partial",
+        label: "Partial matches",
+        numeric: true,
+        render: (statement) => compact(statement.partial_matches),
+        hidden: unknown("partial_matches"),
+      },
       { id: "lanes", label: "Lanes", numeric: true, render: ({ lanes }) => compact(lanes), hidden: unknown("lanes") },
-      { id: "memory", label: "Memory", numeric: true, render: (statement) => bytes(statement.state_bytes), hidden: unknown("state_bytes") },
-      { id: "latest", label: "Latest (UTC)", render: (statement) => last(statement).text, title: (statement) => last(statement).exact || null },
+      {
+        id: "memory",
+        label: "Memory",
+        numeric: true,
+        render: (statement) => bytes(statement.state_bytes),
+        hidden: unknown("state_bytes"),
+      },
+      {
+        id: "latest",
+        label: "Latest (UTC)",
+        render: (statement) => last(statement).text,
+        title: (statement) => last(statement).exact || null,
+      },
     ],
   });
 }

@@ -97,7 +97,10 @@ export class Store {
   receiveEarlier(rows) {
     const known = new Set(this.notifications.map(({ number }) => number));
     const earlier = rows.filter(({ number }) => !known.has(number));
-    this.notifications = cut([...earlier, ...this.notifications].sort((a, b) => a.number - b.number), MOST_NOTIFICATIONS);
+    this.notifications = cut(
+      [...earlier, ...this.notifications].sort((a, b) => a.number - b.number),
+      MOST_NOTIFICATIONS,
+    );
     this.newest = this.notifications.at(-1)?.number ?? 0;
     this.mark("state");
   }

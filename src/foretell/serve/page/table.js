@@ -14,6 +14,7 @@ export function dataTable({ label, columns, key, empty = null, rowClass = null }
   const body = h("tbody", { role: "rowgroup" });
   const table = h("table", { role: "table", "aria-label": label }, head, body);
   const nothing = empty ?? emptyState(`No ${label.toLowerCase()}.`);
+  table.hidden = true; // until it is known whether there are rows
   nothing.hidden = true;
   const element = h("div", { class: "table" }, table, nothing);
   focusableWhenScrolling(element, table, label);

@@ -10,7 +10,8 @@ const CALM = 1500;
 
 const eventText = (event) => (typeof event === "string" ? event : JSON.stringify(event));
 
-const receivedText = (time, now) => (now - time < 43_200_000 ? timeOfDay(time) : exactTime(time).slice(0, 16).replace("T", " "));
+const receivedText = (time, now) =>
+  now - time < 43_200_000 ? timeOfDay(time) : exactTime(time).slice(0, 16).replace("T", " ");
 
 function asideTable(store, label, empty) {
   return dataTable({
@@ -19,12 +20,21 @@ function asideTable(store, label, empty) {
     empty,
     columns: [
       {
-        id: "at", label: "Received", render: ({ at }) => (clockTime(at) === null ? "–" : receivedText(clockTime(at), store.now())),
-        title: ({ at }) => (clockTime(at) === null ? null : `${exactTime(clockTime(at))}, ${ago(clockTime(at), store.now())}`),
+        id: "at",
+        label: "Received",
+        render: ({ at }) => (clockTime(at) === null ? "–" : receivedText(clockTime(at), store.now())),
+        title: ({ at }) =>
+          clockTime(at) === null ? null : `${exactTime(clockTime(at))}, ${ago(clockTime(at), store.now())}`,
       },
       { id: "stream", label: "Stream", render: ({ stream }) => stream },
       { id: "reason", label: "Reason", render: ({ reason }) => reason },
-      { id: "event", label: "Event", code: true, render: ({ event }) => eventText(event), title: ({ event }) => (typeof event === "string" ? event : JSON.stringify(event, null, 1)) },
+      {
+        id: "event",
+        label: "Event",
+        code: true,
+        render: ({ event }) => eventText(event),
+        title: ({ event }) => (typeof event === "string" ? event : JSON.stringify(event, null, 1)),
+      },
     ],
   });
 }
@@ -39,12 +49,27 @@ function numbered(rows) {
 }
 
 export function createView({ store }) {
-  const late = asideTable(store, "Late events", emptyState("No late events.", "An event is late when it comes after the watermark has passed it; LATE BY in the STREAM statement says how long the pipeline waits."));
-  const quarantine = asideTable(store, "Quarantined events", emptyState("No quarantined events.", "Events whose time or form cannot be read come here, with the reason, instead of being lost."));
+  const late = asideTable(
+    store,
+    "Late events",
+    emptyState(
+      "No late events.",
+      "An event is late when it comes after the watermark has passed it; LATE BY in the STREAM statement says how long the pipeline waits.",
+    ),
+  );
+  const quarantine = asideTable(
+    store,
+    "Quarantined events",
+    emptyState(
+      "No quarantined events.",
+      "Events whose time or form cannot be read come here, with the reason, instead of being lost.",
+    ),
+  );
   const counts = { late: h("p", { class: "muted" }), quarantine: h("p", { class: "muted" }) };
   const fault = h("p", { class: "fault", role: "alert", hidden: true });
   const element = h(
-    "div", { class: "view" },
+    "div",
+    { class: "view" },
     h("h1", { tabindex: "-1", text: "Set aside" }),
     fault,
     section("Late events", {}, counts.late, late.element),
@@ -76,10 +101,13 @@ export function createView({ store }) {
   }
 
   function schedule() {
-    timer ??= setTimeout(() => {
-      timer = null;
-      load();
-    }, Math.max(0, loaded + CALM - performance.now()));
+    timer ??= setTimeout(
+      () => {
+        timer = null;
+        load();
+      },
+      Math.max(0, loaded + CALM - performance.now()),
+    );
   }
 
   return {

@@ -18,7 +18,10 @@ class Trial {
   constructor() {
     this.status = h("p", { class: "trial-status", role: "status" });
     this.list = new NotificationList({ label: "What the statement would have said" });
-    this.hint = emptyState("Not tried yet.", "A trial runs the statement alone on the kept events of the last hour of event time. It changes nothing in the pipeline.");
+    this.hint = emptyState(
+      "Not tried yet.",
+      "A trial runs the statement alone on the kept events of the last hour of event time. It changes nothing in the pipeline.",
+    );
     this.element = section("Trial", {}, this.status, this.list.element, this.hint);
   }
 
@@ -42,7 +45,10 @@ class Trial {
     const total = found.length ? found.map(([kind, number]) => counted(number, kind)).join(", ") : "No notifications";
     const span = from === null || from === undefined ? "" : ` from ${eventTime(from).text} to ${eventTime(to).text}`;
     const listed = rows.length ? ` The newest ${plural(rows.length, "row")}:` : "";
-    setText(this.status, `${total} in ${plural(events, "event")}${span}, in ${duration(seconds)}. ${note ?? ""}${listed}`);
+    setText(
+      this.status,
+      `${total} in ${plural(events, "event")}${span}, in ${duration(seconds)}. ${note ?? ""}${listed}`,
+    );
     this.status.dataset.kind = "done";
     const numbered = rows.map((row, position) => ({ ...row, position }));
     this.list.show(numbered.reverse(), ({ position }) => position);
@@ -56,16 +62,33 @@ export function createView({ store, parameters }) {
   const place = h("div");
   const trial = new Trial();
   const tryButton = button("Try on the last hour", () => tryText(), { title: "Alt+Enter" });
-  const save = button(replaces ? "Save the change" : "Add the statement", () => saveText(), { kind: "primary", title: "Ctrl+Enter" });
+  const save = button(replaces ? "Save the change" : "Add the statement", () => saveText(), {
+    kind: "primary",
+    title: "Ctrl+Enter",
+  });
   const cancelAddress = replaces ? `#/statements/${encodeURIComponent(replaces)}` : "#/statements";
-  const cancel = h("a", { class: "button quiet", href: cancelAddress, text: "Cancel", on: { click: () => drafts.forget(draft) } });
+  const cancel = h("a", {
+    class: "button quiet",
+    href: cancelAddress,
+    text: "Cancel",
+    on: { click: () => drafts.forget(draft) },
+  });
   const insert = button("Insert an example", () => editor.replaceText(example(store.state.streams)), { kind: "link" });
   const note = h("p", { class: "muted" });
   const streams = h("div", { class: "declarations" });
-  const consequence = replaces ? "The changed statement begins with the next event; partial matches of the present one are dropped." : "A new statement begins with the next event.";
-  const writing = h("section", { class: "card", "aria-label": heading }, place, h("div", { class: "actions" }, save, tryButton, cancel), note);
+  const consequence = replaces
+    ? "The changed statement begins with the next event; partial matches of the present one are dropped."
+    : "A new statement begins with the next event.";
+  const writing = h(
+    "section",
+    { class: "card", "aria-label": heading },
+    place,
+    h("div", { class: "actions" }, save, tryButton, cancel),
+    note,
+  );
   const element = h(
-    "div", { class: "view" },
+    "div",
+    { class: "view" },
     h("p", { class: "crumbs" }, h("a", { href: "#/statements", text: "Statements" })),
     h("div", { class: "view-head" }, h("h1", { tabindex: "-1", text: heading })),
     h("div", { class: "pair editor-pair" }, writing, trial.element),
@@ -144,7 +167,12 @@ export function createView({ store, parameters }) {
       if (!state) return;
       if (!editor) begin(state);
       save.hidden = !state.can_change;
-      setText(note, state.can_change ? consequence : state.change_note || "This server is read-only: statements can be checked and tried here, but not saved.");
+      setText(
+        note,
+        state.can_change
+          ? consequence
+          : state.change_note || "This server is read-only: statements can be checked and tried here, but not saved.",
+      );
     },
     destroy: () => editor?.destroy(),
   };

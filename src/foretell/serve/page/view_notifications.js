@@ -39,22 +39,50 @@ class NotificationView {
   // ── the parts ──
 
   build() {
-    this.pause = button("Pause", () => this.togglePause(), { symbol: "pause", "aria-pressed": "false", class: "pause" });
-    this.select = h("select", { id: "filter-statement", on: { change: () => this.filter({ statement: this.select.value }) } });
+    this.pause = button("Pause", () => this.togglePause(), {
+      symbol: "pause",
+      "aria-pressed": "false",
+      class: "pause",
+    });
+    this.select = h("select", {
+      id: "filter-statement",
+      on: { change: () => this.filter({ statement: this.select.value }) },
+    });
     this.boxes = Object.entries(KIND_NAMES).map(([kind, name]) => this.kindBox(kind, name));
-    const kinds = h("fieldset", { class: "kinds" }, h("legend", { class: "hidden-visually", text: "Kinds" }), this.boxes);
+    const kinds = h(
+      "fieldset",
+      { class: "kinds" },
+      h("legend", { class: "hidden-visually", text: "Kinds" }),
+      this.boxes,
+    );
     const statement = labelled("Statement", this.select);
     this.figures = h("p", { class: "muted figures-line" });
     this.held = h("p", { class: "held", hidden: true });
     this.heldText = h("span");
-    this.held.append(this.heldText, button("Show the newest", () => this.catchUp(), { kind: "small" }));
+    this.held.append(
+      this.heldText,
+      button("Show the newest", () => this.catchUp(), { kind: "small" }),
+    );
     this.toolbar = h("div", { class: "toolbar" }, this.pause, statement, kinds, this.figures, this.held);
     this.older = button("Show older ones", () => this.loadOlder(), { class: "older" });
     this.end = h("p", { class: "muted list-end" });
     this.quiet = emptyState("No notifications yet.", "They appear here as soon as a pattern matches.");
     this.fault = h("p", { class: "fault", role: "alert", hidden: true });
-    const list = h("section", { class: "card flush", "aria-label": "Notifications" }, this.list.element, this.quiet, h("div", { class: "list-foot" }, this.older, this.end));
-    this.element = h("div", { class: "view" }, h("h1", { tabindex: "-1", text: "Notifications" }), this.toolbar, this.fault, list);
+    const list = h(
+      "section",
+      { class: "card flush", "aria-label": "Notifications" },
+      this.list.element,
+      this.quiet,
+      h("div", { class: "list-foot" }, this.older, this.end),
+    );
+    this.element = h(
+      "div",
+      { class: "view" },
+      h("h1", { tabindex: "-1", text: "Notifications" }),
+      this.toolbar,
+      this.fault,
+      list,
+    );
   }
 
   kindBox(kind, name) {
@@ -68,14 +96,20 @@ class NotificationView {
     if (this.statement && !names.includes(this.statement)) names.push(this.statement);
     if (this.names === names.join("\n")) return;
     this.names = names.join("\n");
-    this.select.replaceChildren(h("option", { value: "", text: "All statements" }), ...names.map((name) => h("option", { value: name, text: name })));
+    this.select.replaceChildren(
+      h("option", { value: "", text: "All statements" }),
+      ...names.map((name) => h("option", { value: name, text: name })),
+    );
     this.select.value = this.statement;
   }
 
   // ── filter ──
 
   filter({ statement = this.statement }) {
-    const kinds = this.boxes.map((label) => label.firstElementChild).filter((box) => box.checked).map((box) => box.value);
+    const kinds = this.boxes
+      .map((label) => label.firstElementChild)
+      .filter((box) => box.checked)
+      .map((box) => box.value);
     this.statement = statement;
     this.kinds = new Set(kinds);
     this.navigate("#/notifications", { statement, kind: kinds.join(",") });
@@ -168,16 +202,23 @@ class NotificationView {
 
   get scrolled() {
     const first = this.list.element.firstElementChild;
-    return first !== null && first.getBoundingClientRect().top < this.toolbar.getBoundingClientRect().bottom - 8 && scrollY > 40;
+    return (
+      first !== null &&
+      first.getBoundingClientRect().top < this.toolbar.getBoundingClientRect().bottom - 8 &&
+      scrollY > 40
+    );
   }
 
   schedule() {
     if (this.timer) return;
     const wait = this.pending.length > MANY ? CALM : QUICK;
-    this.timer = setTimeout(() => {
-      this.timer = null;
-      requestAnimationFrame(() => this.render());
-    }, Math.max(0, this.rendered + wait - performance.now()));
+    this.timer = setTimeout(
+      () => {
+        this.timer = null;
+        requestAnimationFrame(() => this.render());
+      },
+      Math.max(0, this.rendered + wait - performance.now()),
+    );
   }
 
   render() {
@@ -185,7 +226,10 @@ class NotificationView {
     if (!this.holding) this.takePending();
     this.list.show(this.rows);
     this.quiet.hidden = this.rows.length > 0 || !this.loaded;
-    setText(this.quiet.firstElementChild, this.filtered ? "No notifications pass this filter yet." : "No notifications yet.");
+    setText(
+      this.quiet.firstElementChild,
+      this.filtered ? "No notifications pass this filter yet." : "No notifications yet.",
+    );
     this.showFoot();
     this.showHeld();
   }
@@ -204,7 +248,13 @@ class NotificationView {
   showFoot() {
     const full = this.rows.length >= MOST_SHOWN;
     this.older.hidden = !this.more || full || !this.rows.length;
-    const text = full ? `${count(MOST_SHOWN)} rows are shown; filter to see others.` : this.more ? `${plural(this.rows.length, "row")} shown` : this.rows.length ? "That is all that is kept." : "";
+    const text = full
+      ? `${count(MOST_SHOWN)} rows are shown; filter to see others.`
+      : this.more
+        ? `${plural(this.rows.length, "row")} shown`
+        : this.rows.length
+          ? "That is all that is kept."
+          : "";
     setText(this.end, text);
   }
 
@@ -216,7 +266,8 @@ class NotificationView {
 
   showFigures() {
     if (!this.store.state) return;
-    const { statements, dropped } = this.store.state;
+    const { statements } = this.store.state;
+    const dropped = this.store.missed;
     const perMinute = statements.reduce((sum, each) => sum + each.per_minute, 0);
     const total = statements.flatMap(({ counts }) => Object.values(counts)).reduce((sum, each) => sum + each, 0);
     const missed = dropped ? ` · ${compact(dropped)} not sent here, too fast for this page` : "";
@@ -228,7 +279,10 @@ class NotificationView {
   togglePause() {
     this.paused = !this.paused;
     setAttribute(this.pause, "aria-pressed", String(this.paused));
-    this.pause.replaceChildren(icon(this.paused ? "play" : "pause"), h("span", { text: this.paused ? "Go on" : "Pause" }));
+    this.pause.replaceChildren(
+      icon(this.paused ? "play" : "pause"),
+      h("span", { text: this.paused ? "Go on" : "Pause" }),
+    );
     if (!this.paused) this.catchUp();
     else this.render();
     this.announce(this.paused ? "Notifications are paused." : "Notifications go on.");
@@ -239,7 +293,8 @@ class NotificationView {
     if (this.paused) this.pause.click();
     this.extended = false;
     for (const open of this.list.element.querySelectorAll("details[open]")) open.open = false;
-    if (this.list.element.contains(document.activeElement) || this.held.contains(document.activeElement)) this.pause.focus();
+    if (this.list.element.contains(document.activeElement) || this.held.contains(document.activeElement))
+      this.pause.focus();
     scrollTo({ top: 0, behavior: "instant" });
     this.rows = this.rows.slice(0, SHOWN);
     this.takePending();

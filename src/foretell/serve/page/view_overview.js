@@ -29,11 +29,20 @@ function streamTable() {
     columns: [
       { id: "name", label: "Stream", render: ({ name }) => name, title: ({ text }) => text || null },
       { id: "rate", label: "Events/s", numeric: true, render: (stream) => rate(stream.per_second) },
-      { id: "events", label: "Events", numeric: true, render: ({ events }) => compact(events), title: ({ events }) => count(events) },
+      {
+        id: "events",
+        label: "Events",
+        numeric: true,
+        render: ({ events }) => compact(events),
+        title: ({ events }) => count(events),
+      },
       { id: "late", label: "Late", numeric: true, render: ({ late }) => count(late) },
       { id: "quarantined", label: "Quarantined", numeric: true, render: ({ quarantined }) => count(quarantined) },
       {
-        id: "unreadable", label: "Unreadable values", numeric: true, render: ({ unreadable }) => count(unreadable),
+        id: "unreadable",
+        label: "Unreadable values",
+        numeric: true,
+        render: ({ unreadable }) => count(unreadable),
         title: () => "Values that could not be read and are NULL",
       },
       { id: "latest", label: "Latest event (UTC)", render: (stream) => eventTime(stream.last_event_time).text },
@@ -43,15 +52,31 @@ function streamTable() {
 
 export function createView({ store }) {
   const tiles = {
-    events: tile("Events"), notifications: tile("Notifications"), partial: tile("Partial matches"),
-    memory: tile("State"), time: tile("Event time"), asides: tile("Set aside"),
+    events: tile("Events"),
+    notifications: tile("Notifications"),
+    partial: tile("Partial matches"),
+    memory: tile("State"),
+    time: tile("Event time"),
+    asides: tile("Set aside"),
   };
   const describeTime = (seconds) => timeOfDay((clockTime(store.state?.started_at) ?? 0) + seconds * 1000);
   const perSecond = (unit) => (value) => (value === null ? "not known" : `${rate(value)} ${unit}`);
   const curves = {
     events: new TimeCurve({ label: "Events per second", format: perSecond("events/s"), axis: rate, describeTime }),
-    notifications: new TimeCurve({ label: "Notifications per second", format: perSecond("notifications/s"), axis: rate, describeTime, tone: "warm" }),
-    state_bytes: new TimeCurve({ label: "Memory of the state", format: (value) => (value === null ? "not known" : bytes(value)), axis: bytes, describeTime, tone: "cool" }),
+    notifications: new TimeCurve({
+      label: "Notifications per second",
+      format: perSecond("notifications/s"),
+      axis: rate,
+      describeTime,
+      tone: "warm",
+    }),
+    state_bytes: new TimeCurve({
+      label: "Memory of the state",
+      format: (value) => (value === null ? "not known" : bytes(value)),
+      axis: bytes,
+      describeTime,
+      tone: "cool",
+    }),
   };
   const statements = statementTable();
   const streams = streamTable();
@@ -62,11 +87,24 @@ export function createView({ store }) {
   const notesSection = section("Notes of this run", {}, notes);
   const engine = h("p", { class: "muted engine" });
   const element = h(
-    "div", { class: "view overview" },
+    "div",
+    { class: "view overview" },
     h("h1", { tabindex: "-1", text: "Overview" }),
-    h("dl", { class: "tiles" }, Object.values(tiles).map((each) => each.element)),
-    h("div", { class: "curves" }, Object.values(curves).map((curve) => h("div", { class: "card" }, curve.element))),
-    section("Statements", { aside: h("a", { class: "more", href: "#/statements", text: "All statements" }) }, statements.element),
+    h(
+      "dl",
+      { class: "tiles" },
+      Object.values(tiles).map((each) => each.element),
+    ),
+    h(
+      "div",
+      { class: "curves" },
+      Object.values(curves).map((curve) => h("div", { class: "card" }, curve.element)),
+    ),
+    section(
+      "Statements",
+      { aside: h("a", { class: "more", href: "#/statements", text: "All statements" }) },
+      statements.element,
+    ),
     section("Latest notifications", { aside: all }, latest.element, quiet),
     section("Streams", {}, streams.element),
     notesSection,
@@ -79,11 +117,16 @@ export function createView({ store }) {
     setText(events.value, `${rate(sum(state.streams, "per_second") ?? 0)}/s`);
     setText(events.detail, `${compact(sum(state.streams, "events") ?? 0)} in all`);
     setText(notifications.value, `${rate(sum(state.statements, "per_minute") ?? 0)}/min`);
-    const total = state.statements.flatMap(({ counts }) => Object.values(counts)).reduce((all_, each) => all_ + each, 0);
+    const total = state.statements
+      .flatMap(({ counts }) => Object.values(counts))
+      .reduce((all_, each) => all_ + each, 0);
     setText(notifications.detail, `${compact(total)} in all`);
     setText(partial.value, compact(sum(state.statements, "partial_matches")));
     const unknown = sum(state.statements, "partial_matches") === null && state.statements.length > 0;
-    setText(partial.detail, unknown ? "not known on this engine" : `of ${plural(state.statements.length, "statement")}`);
+    setText(
+      partial.detail,
+      unknown ? "not known on this engine" : `of ${plural(state.statements.length, "statement")}`,
+    );
     setText(memory.value, bytes(store.history.state_bytes.at(-1) ?? sum(state.statements, "state_bytes")));
     setText(memory.detail, "of the engine");
     const watermark = eventTime(state.watermark);
@@ -96,7 +139,8 @@ export function createView({ store }) {
 
   function showState(state) {
     showTiles(state);
-    for (const [name, curve] of Object.entries(curves)) curve.update({ times: store.history.seconds, values: store.history[name] });
+    for (const [name, curve] of Object.entries(curves))
+      curve.update({ times: store.history.seconds, values: store.history[name] });
     statements.update(state.statements, store);
     streams.update(state.streams);
     notesSection.hidden = !state.notes?.length;
@@ -104,7 +148,13 @@ export function createView({ store }) {
     if (notes.textContent !== texts.join("")) notes.replaceChildren(...texts.map((text) => h("li", { text })));
     const started = clockTime(state.started_at);
     const since = started === null ? "" : `started ${exactTime(started).slice(0, 16).replace("T", " ")} UTC`;
-    setText(engine, [`Engine: ${state.engine}`, state.engine_note, since].filter(Boolean).map((part) => part.replace(/\.$/, "")).join(" · "));
+    setText(
+      engine,
+      [`Engine: ${state.engine}`, state.engine_note, since]
+        .filter(Boolean)
+        .map((part) => part.replace(/\.$/, ""))
+        .join(" · "),
+    );
   }
 
   function showLatest() {

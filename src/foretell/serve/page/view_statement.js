@@ -29,7 +29,12 @@ function partialMatchTable(labelOf) {
     columns: [
       { id: "key", label: "Key", render: ({ key }) => keyText(key) },
       { id: "state", label: "State", render: ({ state }) => labelOf(state) },
-      { id: "began", label: "Began (UTC)", render: ({ began }) => eventTime(began).text, title: ({ began }) => eventTime(began).exact || null },
+      {
+        id: "began",
+        label: "Began (UTC)",
+        render: ({ began }) => eventTime(began).text,
+        title: ({ began }) => eventTime(began).exact || null,
+      },
       { id: "events", label: "Events so far", render: ({ events }) => pairsText(events) || "–" },
     ],
   });
@@ -45,8 +50,12 @@ export function createView({ store, parameters, announce }) {
   const remove = button("Remove", () => removeStatement(), { kind: "danger-quiet" });
   const actions = h("div", { class: "view-action" }, change, remove);
   const figures = {
-    per_minute: figure("Per minute"), total: figure("Notifications"), partial_matches: figure("Partial matches"),
-    lanes: figure("Lanes"), state_bytes: figure("Memory"), last_at: figure("Latest (UTC)"),
+    per_minute: figure("Per minute"),
+    total: figure("Notifications"),
+    partial_matches: figure("Partial matches"),
+    lanes: figure("Lanes"),
+    state_bytes: figure("Memory"),
+    last_at: figure("Latest (UTC)"),
   };
   const counts = h("p", { class: "muted" });
   const code = h("div");
@@ -55,32 +64,61 @@ export function createView({ store, parameters, announce }) {
   const partial = partialMatchTable((id) => (picture.automaton ? picture.labelOf(id) : String(id)));
   const partialNote = h("p", { class: "muted note" });
   const cards = forecastCards({ label: "Forecasts of this statement", named: false });
-  const forecastSection = section("Forecasts", { aside: h("a", { class: "more", href: `#/forecasts?statement=${address}`, text: "All its forecasts" }) }, cards.element);
+  const forecastSection = section(
+    "Forecasts",
+    { aside: h("a", { class: "more", href: `#/forecasts?statement=${address}`, text: "All its forecasts" }) },
+    cards.element,
+  );
   const latest = new NotificationList({ label: "Latest notifications of this statement" });
-  const quiet = emptyState("No notifications of this statement yet.", "Try it on the last hour's events to see whether it would have matched.");
+  const quiet = emptyState(
+    "No notifications of this statement yet.",
+    "Try it on the last hour's events to see whether it would have matched.",
+  );
   const content = h(
-    "div", { class: "stack" },
-    h("dl", { class: "figures" }, Object.values(figures).map((each) => each.element)),
+    "div",
+    { class: "stack" },
+    h(
+      "dl",
+      { class: "figures" },
+      Object.values(figures).map((each) => each.element),
+    ),
     counts,
-    h("div", { class: "pair wide-first" }, section("Text", {}, code), section("Partial matches", { class: "scrolling" }, partial.element, partialNote)),
+    h(
+      "div",
+      { class: "pair wide-first" },
+      section("Text", {}, code),
+      section("Partial matches", { class: "scrolling" }, partial.element, partialNote),
+    ),
     section("Automaton", {}, automatonFault, picture.element),
     forecastSection,
-    section("Latest notifications", { aside: h("a", { class: "more", href: `#/notifications?statement=${address}`, text: "All its notifications" }) }, latest.element, quiet),
+    section(
+      "Latest notifications",
+      { aside: h("a", { class: "more", href: `#/notifications?statement=${address}`, text: "All its notifications" }) },
+      latest.element,
+      quiet,
+    ),
   );
-  const missing = emptyState("There is no statement of this name.", h("a", { href: "#/statements", text: "All statements" }));
+  const missing = emptyState(
+    "There is no statement of this name.",
+    h("a", { href: "#/statements", text: "All statements" }),
+  );
   missing.hidden = true;
   const element = h(
-    "div", { class: "view" },
+    "div",
+    { class: "view" },
     h("p", { class: "crumbs" }, h("a", { href: "#/statements", text: "Statements" })),
     h("div", { class: "view-head" }, h("h1", { tabindex: "-1" }, h("span", { text: name }), " ", kind), state, actions),
-    reads, content, missing,
+    reads,
+    content,
+    missing,
   );
   const requests = new AbortController();
   let shownText = null;
   let rows = [];
 
   async function removeStatement() {
-    const text = "Its partial matches are lost, and statements that read its results must be removed first. Its notifications so far stay.";
+    const text =
+      "Its partial matches are lost, and statements that read its results must be removed first. Its notifications so far stay.";
     if (!(await confirmed({ title: `Remove ${name}?`, text, action: `Remove ${name}` }))) return;
     try {
       const { state: newState } = await api.remove(name);
@@ -128,9 +166,13 @@ export function createView({ store, parameters, announce }) {
   async function refresh() {
     if (document.hidden || !store.statement(name)) return;
     const { signal } = requests;
-    const [automaton, matches] = await Promise.allSettled([api.automaton(name, { signal }), api.partialMatches(name, PARTIAL_MATCHES, { signal })]);
+    const [automaton, matches] = await Promise.allSettled([
+      api.automaton(name, { signal }),
+      api.partialMatches(name, PARTIAL_MATCHES, { signal }),
+    ]);
     if (signal.aborted) return;
     automatonFault.hidden = automaton.status === "fulfilled";
+    picture.element.hidden = automaton.status !== "fulfilled";
     if (automaton.status === "fulfilled") picture.update(automaton.value);
     else setText(automatonFault, sentences(automaton.reason.message, automaton.reason.hint));
     if (matches.status === "fulfilled") showPartialMatches(matches.value);
@@ -138,7 +180,11 @@ export function createView({ store, parameters, announce }) {
 
   function showPartialMatches({ rows: found, total, note }) {
     partial.update(found.map((row, position) => ({ ...row, position })));
-    const more = total !== null && total > found.length ? `${count(found.length)} of ${plural(total, "partial match", "partial matches")}` : "";
+    partial.element.hidden = !found.length && Boolean(note);
+    const more =
+      total !== null && total > found.length
+        ? `${count(found.length)} of ${plural(total, "partial match", "partial matches")}`
+        : "";
     setText(partialNote, note || more);
   }
 

@@ -6,15 +6,29 @@ import { statementTable } from "./statement_table.js";
 
 export function addLink(state) {
   if (!state) return null;
-  if (state.can_change) return h("a", { class: "button primary", href: "#/new" }, icon("plus"), h("span", { text: "Add a statement" }));
-  const why = state.read_only ? "This server is read-only; start it without --read-only to add statements." : state.change_note;
-  return h("span", {}, h("a", { class: "button", href: "#/new", text: "Check or try a statement" }), h("p", { class: "muted", text: why }));
+  if (state.can_change)
+    return h("a", { class: "button primary", href: "#/new" }, icon("plus"), h("span", { text: "Add a statement" }));
+  const why = state.read_only
+    ? "This server is read-only; start it without --read-only to add statements."
+    : state.change_note;
+  return h(
+    "span",
+    {},
+    h("a", { class: "button", href: "#/new", text: "Check or try a statement" }),
+    h("p", { class: "muted", text: why }),
+  );
 }
 
 /** The declarations that a new statement may use. */
 export function streamDeclarations(streams) {
   return streams.map(({ name, text }) =>
-    h("div", { class: "declaration" }, text ? h("pre", { class: "code-block small" }, h("code", {}, highlighted(text))) : h("p", {}, h("b", { text: name }), " (without a STREAM statement)")),
+    h(
+      "div",
+      { class: "declaration" },
+      text
+        ? h("pre", { class: "code-block small" }, h("code", {}, highlighted(text)))
+        : h("p", {}, h("b", { text: name }), " (without a STREAM statement)"),
+    ),
   );
 }
 
@@ -23,7 +37,8 @@ export function createView({ store }) {
   const action = h("div", { class: "view-action" });
   const declarations = h("div", { class: "declarations" });
   const element = h(
-    "div", { class: "view" },
+    "div",
+    { class: "view" },
     h("div", { class: "view-head" }, h("h1", { tabindex: "-1", text: "Statements" }), action),
     section("Running statements", {}, table.element),
     section("Streams that statements can read", {}, declarations),
