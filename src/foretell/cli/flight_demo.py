@@ -23,6 +23,10 @@ from foretell.events.atomic_files import atomic_write, check_writable
 from foretell.learn.model import Model
 from foretell.notify.files import standard_output, writing_to
 
+#: For a run of seconds Java's second compiler and its parallel collector cost more than they save: a quarter of the
+#: processor time of the whole demonstration.
+_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
 _PLACES = {"spark": "on Spark, on this machine", "embedded": "in this process"}
 
 
@@ -37,6 +41,8 @@ class FlightDemo:
     def show(self) -> None:
         self._check_report()
         engine, reason = (self.engine, "") if self.engine is not None else default_engine()
+        if engine == "spark":
+            os.environ.setdefault("SPARK_SUBMIT_OPTS", _JAVA_OPTIONS)
         if reason:
             say(f"note: runs in this process: {reason}")
         self._show(engine)

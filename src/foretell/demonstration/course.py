@@ -35,7 +35,7 @@ LEARNING = Learning(order=None, features=("delay >= 30", f"hour(time, '{NEW_YORK
 WATCHING = Learning(online=False)
 
 #: Both cores of a small machine get a part of each file.
-_ROW_GROUP = 65_536
+_ROW_GROUP = 32_768
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ from foretell.forecast.online.factory import ForecasterFactory
 #: A range of probabilities with fewer forecasts says little.
 _FEWEST = 50
 
+_SHOWN_THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+
 #: From this hour on a departure is one of the new day.
 _NIGHT = timedelta(hours=4)
 
@@ -64,7 +66,8 @@ class LaneDay:
 
 @dataclass(frozen=True)
 class ForecastScore:
-    """`base_rate` is the share of all departures that have trouble ahead; `rules` are rules of thumb. `auc` is the
+    """`base_rate` is the share of all departures that have trouble ahead; `rules` are rules of thumb, `thresholds` are
+    other probabilities from which Foretell could warn. `auc` is the
     chance that a departure with trouble ahead has a higher forecast than one without; `rule_auc` that of the number of
     departures that have gone wrong in a row. `error` is the mean distance of forecasts and frequencies."""
 
@@ -72,6 +75,7 @@ class ForecastScore:
     base_rate: float
     warnings: RuleScore
     rules: tuple[RuleScore, ...]
+    thresholds: tuple[RuleScore, ...]
     auc: float
     rule_auc: float
     error: float
@@ -94,6 +98,7 @@ def forecast_score(outcome: CourseOutcome) -> ForecastScore:
         base_rate=float(ahead.mean()),
         warnings=_score("Foretell's warnings", [(lanes[w.lane], w.place) for w in warned]),
         rules=tuple(_rules(lanes)),
+        thresholds=tuple(_thresholds(card)),
         auc=card.overall.auc,
         rule_auc=auc(run.astype(np.float64), ahead),
         error=card.overall.reliability.error,
@@ -138,6 +143,14 @@ def _score(name: str, places: Sequence[tuple[DepartureLane, int]]) -> RuleScore:
     true = [distance for distance in known if distance]
     precision = len(true) / len(known) if known else float("nan")
     return RuleScore(name, len(places), precision, float(np.mean(true)) if true else float("nan"))
+
+
+def _thresholds(card: Scorecard) -> Iterator[RuleScore]:
+    metrics = card.overall.notifications
+    columns = (metrics.thresholds, metrics.made, metrics.precision, metrics.lead)
+    for threshold, made, precision, lead in zip(*(column.tolist() for column in columns), strict=True):
+        if threshold in _SHOWN_THRESHOLDS and made >= _FEWEST:
+            yield RuleScore(f"from {threshold:.0%} on", made, precision, lead)
 
 
 # ── probabilities ──

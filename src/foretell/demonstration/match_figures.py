@@ -21,6 +21,9 @@ from foretell.demonstration.wide_specifications import (
     words,
 )
 
+#: The opacity of labels that have no room on a narrow chart.
+_IF_WIDE = {"expr": "width < 450 ? 0 : 1"}
+
 
 @dataclass(frozen=True)
 class Day:
@@ -66,7 +69,7 @@ class YearChart(Chart):
             },
             {
                 "data": inline_data([row for row in rows if row["name"]]),
-                "mark": {"type": "text", "dy": -8, "fontSize": FONT_SIZE, "color": TEXT},
+                "mark": {"type": "text", "dy": -8, "fontSize": FONT_SIZE, "color": TEXT, "opacity": _IF_WIDE},
                 "encoding": {"x": x, "y": y, "text": words("name")},
             },
             {
@@ -159,7 +162,7 @@ class ChainChart(Chart):
             {"name": link.name, "delay": link.delay, "label": link.label, "number": f"{link.delay} min"}
             for link in self.links
         ]
-        axis = {"labelAngle": 0, "grid": False, "title": None}
+        axis = {"labelAngle": 0, "grid": False, "title": None, "labelExpr": "split(datum.label, ' ')"}
         x = {"field": "name", "type": "nominal", "sort": None, "axis": axis, "scale": {"padding": 0.45}}
         y = number_axis("delay", "minutes late")
         number = {"type": "text", "dy": -8, "fontSize": FONT_SIZE, "color": TEXT}
@@ -243,8 +246,11 @@ class HourChart(Chart):
         x = _hour_axis(self.hours)
         y = number_axis("departures", "departures")
         colour = {"condition": {"test": "datum.cancelled", "value": FALSE}, "value": GREY}
-        encoding = {"x": x, "x2": {"field": "until"}, "y": y, "y2": {"field": "low"}, "color": colour}
-        return wide([{"data": inline_data(rows), "mark": "rect", "encoding": {**encoding, "tooltip": words()}}], 160)
+        # The bars have no domain of their own: Vega reads that of an interval in two ways, and complains.
+        encoding = {"x": clock(), "x2": {"field": "until"}, "y": y, "y2": {"field": "low"}, "color": colour}
+        ends = {"data": inline_data(rows), "mark": {"type": "point", "opacity": 0}, "encoding": {"x": x, "y": y}}
+        bars = {"data": inline_data(rows), "mark": "rect", "encoding": {**encoding, "tooltip": words()}}
+        return wide([ends, bars], 160)
 
 
 def _hour_axis(hours: Sequence[HourShare]) -> VegaSpec:

@@ -17,7 +17,13 @@ from foretell.charts.theme import dark_styles
 from foretell.charts.vega import vega_library
 from foretell.demonstration.course import BAD_RUN, FOGGED_IN, HANDED_ON, TROUBLE_AHEAD, UNHEARD
 from foretell.demonstration.findings import Findings
-from foretell.demonstration.report_sections import estimate_charts, forecast_charts, match_charts, year_chart
+from foretell.demonstration.report_sections import (
+    calibration_of_estimates,
+    example_charts,
+    forecast_charts,
+    match_charts,
+    year_chart,
+)
 from foretell.demonstration.stories import Story
 from foretell.demonstration.summary import example_text
 from foretell.language.subscriptions import Subscriptions
@@ -141,7 +147,7 @@ class _Body:
         yield f"<h3>A bad run: {stories.count(BAD_RUN):,} times</h3>"
         yield _paragraph(
             "Ten departures or more of an airline at an airport went wrong, one after the other: cancelled, or an hour "
-            "late or more."
+            "late or more. The stream says what <code>bad</code> is: <code>cancelled OR delay &gt;= 60</code>."
         )
         yield from self._optional(dots)
         yield _story_table("The longest runs", stories.bad_runs, "airline and airport", "departures")
@@ -181,13 +187,14 @@ class _Body:
         yield self._figure(day)
         yield '<div class="pair"><div><h3>Does it know how sure it can be?</h3>'
         yield self._figure(calibration)
-        yield "</div><div><h3>Is it worth something?</h3>"
+        yield "</div><div><h3>Early, or sure?</h3>"
         yield self._figure(rules)
         yield "</div></div>"
         rows = [
             (rule.name, f"{rule.warnings:,}", f"{rule.precision:.0%}", f"{rule.lead:.1f}")
             for rule in (*score.rules, score.warnings)
         ]
+        rows.insert(0, ("at any departure", f"{score.points:,}", f"{score.base_rate:.0%}", "–"))
         yield _table("Ways to warn", ("warn", "warnings", "came true", "departures ahead"), rows, numbers=(1, 2, 3))
         yield _paragraph(
             "Rules of thumb, such as “warn after three in a row”, have to be thought of and tuned for each question: "
@@ -204,7 +211,7 @@ class _Body:
 
     def _estimates(self) -> Iterator[str]:
         score = self.found.estimates
-        timeline, waterfall, pauses, calibration = estimate_charts(self.found)
+        timeline, waterfall = example_charts(self.found)
         yield _section_head("3", "May have happened", "Departures that nobody reported")
         yield _paragraph(
             "Reports get lost. We took away one in ten, at random, and kept the truth. An aircraft of the US Airways "
@@ -223,11 +230,13 @@ class _Body:
             yield _paragraph(escape(example_text(self.found.example)))
             yield from self._optional(timeline)
             yield from self._optional(waterfall)
-        yield '<div class="pair"><div><h3>It depends on the length of the pause</h3>'
-        yield self._figure(pauses)
-        yield "</div><div><h3>Said and true</h3>"
-        yield self._figure(calibration)
-        yield "</div></div>"
+        if (charts := calibration_of_estimates(self.found)) is not None:
+            pauses, calibration = charts
+            yield '<div class="pair"><div><h3>It depends on the length of the pause</h3>'
+            yield self._figure(pauses)
+            yield "</div><div><h3>Said and true</h3>"
+            yield self._figure(calibration)
+            yield "</div></div>"
         yield _estimate_table(self.found)
         yield self._statement(UNHEARD, unfolded=True)
         yield "</section>"
@@ -262,7 +271,8 @@ class _Body:
     def _figure(self, chart: Chart) -> str:
         self.charts.append(chart)
         return (
-            f'<figure aria-label="{escape(chart.title)}"><div class="chart" id="{chart.slug}" tabindex="0"></div>'
+            f'<figure><div class="chart" id="{chart.slug}" role="img" aria-label="{escape(chart.title)}" tabindex="0">'
+            "</div>"
             f"<figcaption>{escape(chart.caption)}</figcaption></figure>"
         )
 

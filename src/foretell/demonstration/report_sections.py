@@ -10,11 +10,12 @@ from foretell.charts.estimates import EstimateCharts
 from foretell.charts.theme import VegaSpec
 from foretell.charts.time_scale import TimeScale
 from foretell.charts.timeline import RowKind, Timeline, TimelineRow
+from foretell.charts.waterfall import Waterfall
 from foretell.demonstration.departure_lanes import TROUBLE
 from foretell.demonstration.estimate_score import JudgedEstimate
 from foretell.demonstration.findings import Findings
 from foretell.demonstration.flights import local
-from foretell.demonstration.forecast_score import LaneDay
+from foretell.demonstration.forecast_score import LaneDay, RuleScore
 from foretell.demonstration.match_figures import ChainChart, DepartureChart, HourChart, VisibilityChart, YearChart
 from foretell.demonstration.score_figures import (
     CalibrationChart,
@@ -22,9 +23,11 @@ from foretell.demonstration.score_figures import (
     ForecastMark,
     LaneDayChart,
     PauseChart,
-    RuleChart,
+    TradeOffChart,
+    WarningRule,
 )
 from foretell.demonstration.stories import AIRPORTS, Stories, day_text, departure_text
+from foretell.demonstration.wide_specifications import one_image, stretched
 from foretell.events.types import Type
 from foretell.language.checked import CheckedSubscription
 
@@ -79,16 +82,25 @@ def forecast_charts(found: Findings) -> tuple[Chart, Chart, Chart]:
         "came true",
         score.calibration,
     )
-    rules = (
-        ("any departure", score.base_rate, f"{score.points:,} departures"),
-        *((rule.name, rule.precision, f"{rule.warnings:,} warnings") for rule in score.rules),
-        ("Foretell, 50% or more", score.warnings.precision, f"{score.warnings.warnings:,} warnings"),
-    )
     caption = (
-        "How often trouble follows, if one warns at just any departure, each time so many have gone wrong in a row, or "
-        "when Foretell does."
+        "Further up: surer; further right: earlier. Blue: Foretell, which can warn from any probability on. Diamonds: "
+        "rules of thumb, which warn each time so many departures in a row have gone wrong."
     )
-    return _lane_day(found, score.day), calibration, RuleChart("rules", "ways to warn", caption, rules)
+    trade_off = TradeOffChart(
+        "trade-off",
+        "early or sure",
+        caption,
+        tuple(_warning_rule(rule, rule.name.removeprefix("after ")) for rule in score.rules),
+        tuple(_warning_rule(rule, rule.name) for rule in score.thresholds),
+        _warning_rule(score.warnings, "Foretell at 50%"),
+        score.base_rate,
+    )
+    return _lane_day(found, score.day), calibration, trade_off
+
+
+def _warning_rule(rule: RuleScore, name: str) -> WarningRule:
+    label = f"{rule.name}: {rule.warnings:,} warnings, {rule.precision:.0%} came true, {rule.lead:.1f} ahead"
+    return WarningRule(name, rule.lead, rule.precision, label)
 
 
 def _lane_day(found: Findings, day: LaneDay) -> LaneDayChart:
@@ -130,7 +142,7 @@ def _lane_day(found: Findings, day: LaneDay) -> LaneDayChart:
 # ── estimates ──
 
 #: The room for labels beside a timeline, as a share of its length.
-_LABEL_ROOM = 0.1
+_LABEL_ROOM = 0.2
 
 
 @dataclass(frozen=True, repr=False)
@@ -138,12 +150,22 @@ class WideTimeline(Timeline):
     """A timeline that is as wide as the page."""
 
     def specification(self) -> VegaSpec:
-        size = {"type": "fit-x", "contains": "padding", "resize": True}
-        return {**super().specification(), "width": "container", "autosize": size}
+        return one_image(stretched(super().specification()))
 
 
-def estimate_charts(found: Findings) -> tuple[Chart | None, Chart | None, Chart, Chart]:
+@dataclass(frozen=True, repr=False)
+class EstimateWaterfall(Waterfall):
+    """The waterfall of an estimate without its threshold, for readers who have not seen the statement yet."""
+
+    def specification(self) -> VegaSpec:
+        return one_image(super().specification())
+
+
+def calibration_of_estimates(found: Findings) -> tuple[Chart, Chart] | None:
+    """Estimates by the length of the pause, and by what they state; None of too few."""
     score = found.estimates
+    if not score.pauses or not score.calibration:
+        return None
     pauses = PauseChart(
         "pauses",
         "by the length of the pause",
@@ -160,8 +182,13 @@ def estimate_charts(found: Findings) -> tuple[Chart | None, Chart | None, Chart,
         "true",
         score.calibration,
     )
+    return pauses, calibration
+
+
+def example_charts(found: Findings) -> tuple[Chart | None, Chart | None]:
+    """The timeline and the waterfall of the estimate that the report tells of."""
     if found.example is None:
-        return None, None, pauses, calibration
+        return None, None
     statement = next(
         s
         for s in found.outcome.notifications.statements
@@ -172,8 +199,9 @@ def estimate_charts(found: Findings) -> tuple[Chart | None, Chart | None, Chart,
     waterfall = None
     if detail is not None and detail.gaps:
         caption = "A probability falls from 1 by a factor for each gap in which something may be hidden: here one."
-        waterfall = replace(charts.waterfall(detail), caption=caption, threshold=None)
-    return _timeline(found.example), waterfall, pauses, calibration
+        drawn = charts.waterfall(detail)
+        waterfall = EstimateWaterfall(drawn.slug, drawn.title, caption, drawn.factors, drawn.probability)
+    return _timeline(found.example), waterfall
 
 
 def _timeline(judged: JudgedEstimate) -> Timeline:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from math import ceil
 
 from foretell.charts.chart import Chart
 from foretell.charts.theme import GREY, TEXT, VegaSpec, inline_data
@@ -70,7 +71,7 @@ class LaneDayChart(Chart):
                 {
                     "data": inline_data(bands),
                     "mark": {"type": "rect", "color": LOST, "opacity": 0.28},
-                    "encoding": {"x": x, "x2": {"field": "until"}, "tooltip": words()},
+                    "encoding": {"x": clock(), "x2": {"field": "until"}, "tooltip": words()},
                 },
                 {
                     "data": inline_data(limit),
@@ -193,40 +194,73 @@ class PauseChart(Chart):
         )
 
 
-@dataclass(frozen=True, repr=False)
-class RuleChart(Chart):
-    """How often different rules are right, as bars with their numbers; the last one is ours."""
+@dataclass(frozen=True)
+class WarningRule:
+    """A way to warn: how many departures ahead, and the share of its warnings that come true."""
 
-    rules: tuple[tuple[str, float, str], ...]
+    name: str
+    ahead: float
+    share: float
+    label: str
+
+
+@dataclass(frozen=True, repr=False)
+class TradeOffChart(Chart):
+    """How early and how sure warnings are: rules of thumb as named points, our thresholds as a line, of which one is
+    used; and the share of all departures as a dashed line."""
+
+    rules: tuple[WarningRule, ...]
+    thresholds: tuple[WarningRule, ...]
+    used: WarningRule
+    base_rate: float
 
     def specification(self) -> VegaSpec:
-        last = len(self.rules) - 1
-        rows = [
-            {"name": name, "share": share, "label": f"{share:.0%}", "note": note, "ours": number == last}
-            for number, (name, share, note) in enumerate(self.rules)
-        ]
-        x = number_axis("share", "came true", **SHARES)
-        x["scale"] = {"domain": [0, 1]}
-        y = {
-            "field": "name",
-            "type": "nominal",
-            "sort": None,
-            "title": None,
-            "axis": {"grid": False, "domain": False, "ticks": False, "labelLimit": 150, "labelPadding": 8},
-        }
-        colour = {"condition": {"test": "datum.ours", "value": MATCH}, "value": GREY}
+        x = number_axis("ahead", "departures ahead, on average", tickCount=6)
+        y = number_axis("share", "came true", **SHARES)
+        y["scale"] = {"domain": [0, 1]}
+        most = max([1.0, *(rule.ahead for rule in (*self.rules, *self.thresholds))])
+        x["scale"] = {"domain": [0, ceil(most) + 1], "nice": False}
+        place = {"x": x, "y": y, "tooltip": words()}
+        name: VegaSpec = {"type": "text", "align": "left", "dx": 8, "dy": -8, "fontSize": FONT_SIZE}
+        base = [{"share": self.base_rate, "ahead": 0, "name": f"any departure, {self.base_rate:.0%}"}]
+        point: VegaSpec = {"type": "point", "filled": True, "opacity": 1}
         return wide(
             [
                 {
-                    "data": inline_data(rows),
-                    "mark": {"type": "bar", "height": 18},
-                    "encoding": {"x": x, "y": y, "color": colour, "tooltip": words("note")},
+                    "data": inline_data(base),
+                    "layer": [
+                        {"mark": {"type": "rule", "strokeDash": [4, 4], "color": GREY}, "encoding": {"y": y}},
+                        {"mark": {**name, "dx": 4, "color": TEXT}, "encoding": {"x": x, "y": y, "text": words("name")}},
+                    ],
                 },
                 {
-                    "data": inline_data(rows),
-                    "mark": {"type": "text", "align": "left", "dx": 5, "fontSize": 13, "color": TEXT},
-                    "encoding": {"x": x, "y": y, "text": words()},
+                    "data": inline_data([_warning_row(rule) for rule in self.thresholds]),
+                    "layer": [
+                        {"mark": {"type": "line", "color": MATCH, "strokeWidth": 2}, "encoding": place},
+                        {"mark": {**point, "color": MATCH, "size": 45}, "encoding": place},
+                    ],
+                },
+                {
+                    "data": inline_data([_warning_row(self.used)]),
+                    "layer": [
+                        {"mark": {**point, "color": MATCH, "size": 160}, "encoding": place},
+                        {"mark": {**name, "color": MATCH}, "encoding": {**place, "text": words("name")}},
+                    ],
+                },
+                {
+                    "data": inline_data([_warning_row(rule) for rule in self.rules]),
+                    "layer": [
+                        {"mark": {**point, "color": GREY, "size": 90, "shape": "diamond"}, "encoding": place},
+                        {
+                            "mark": {**name, "align": "right", "dx": -8, "dy": 10, "color": TEXT},
+                            "encoding": {**place, "text": words("name")},
+                        },
+                    ],
                 },
             ],
-            44 * len(rows),
+            260,
         )
+
+
+def _warning_row(rule: WarningRule) -> dict[str, object]:
+    return {"name": rule.name, "ahead": rule.ahead, "share": rule.share, "label": rule.label}

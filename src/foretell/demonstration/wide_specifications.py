@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from foretell.charts.theme import COLOURS, VegaSpec, layered
+from foretell.events.types import EPOCH
 
 MATCH, LOST, TRUE, _, FALSE = COLOURS
 FONT_SIZE = 12
@@ -17,13 +18,24 @@ SHARES: VegaSpec = {"format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1]}
 
 def wide(layers: Sequence[VegaSpec], height: int) -> VegaSpec:
     """A chart that takes the width of its element, and follows it."""
+    return one_image(stretched(layered(layers, 0, height)))
+
+
+def stretched(specification: VegaSpec) -> VegaSpec:
+    """The chart as wide as its element."""
     size = {"type": "fit-x", "contains": "padding", "resize": True}
-    return {**layered(layers, 0, height), "width": "container", "autosize": size}
+    return {**specification, "width": "container", "autosize": size}
 
 
-def moment(time: datetime) -> str:
-    """A local time as Vega reads it: as if it were UTC, so that the reader's own time zone changes nothing."""
-    return f"{time.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
+def one_image(specification: VegaSpec) -> VegaSpec:
+    """The chart as one image to those who hear it: the page has its words, and not a name for each mark."""
+    return {**specification, "config": {**specification["config"], "aria": False, "mark": {"aria": False}}}
+
+
+def moment(time: datetime) -> int:
+    """A local time as Vega reads it, in milliseconds: as if it were UTC, so that the reader's own time zone changes
+    nothing."""
+    return round((time.replace(tzinfo=UTC) - EPOCH) / timedelta(milliseconds=1))
 
 
 def clock(span: Sequence[datetime] = (), form: str = "%H:%M", title: str | None = None) -> VegaSpec:
