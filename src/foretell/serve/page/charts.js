@@ -27,8 +27,8 @@ function pathOf(points) {
 
 /** A curve over the last minutes: `update({times, values})`, times in seconds. */
 export class TimeCurve {
-  constructor({ label, height = 148, format, axis = format, describeTime, tone = "accent" }) {
-    Object.assign(this, { label, height, format, axis, describeTime });
+  constructor({ label, height = 148, format, axis = format, describeTime, tone = "accent", least = 1 }) {
+    Object.assign(this, { label, height, format, axis, describeTime, least });
     this.area = s("path", { class: `curve-area ${tone}` });
     this.line = s("path", { class: `curve-line ${tone}` });
     this.grid = s("g", { class: "grid" });
@@ -110,7 +110,7 @@ export class TimeCurve {
     const known = values.filter((value) => value !== null);
     this.to = times.at(-1) ?? 0;
     this.from = Math.min(times[0] ?? 0, this.to - 60);
-    this.top = roundAbove(Math.max(0, ...known));
+    this.top = roundAbove(Math.max(this.least, ...known));
     if (this.width) this.drawLines();
     this.drawCursor();
   }

@@ -147,6 +147,7 @@ export function createView({ store, parameters, announce }) {
     setTime(figures.last_at.value, last.text, last.exact);
     actions.hidden = false;
     remove.hidden = !store.state.can_change;
+    setText(change, store.state.can_change ? "Change or try" : "Check or try");
     if (statement.text !== shownText) code.replaceChildren(codeBlock(statement.text, `Text of ${name}`));
     shownText = statement.text;
   }
