@@ -16,7 +16,7 @@ from foretell.extras import has_extra, require_extra
 from foretell.serve.access import LEAST_TOKEN, AccessPolicy, is_loopback
 from foretell.serve.batch_output import EMBEDDED_OUTPUTS
 from foretell.serve.embedded_pipeline import MESSAGES, EmbeddedPipeline
-from foretell.serve.recorder import PipelineRecorder
+from foretell.serve.recorder import ServiceRecorder
 from foretell.serve.runner import PipelineRunner, ServedPipeline
 from foretell.serve.server import address_of, bound_socket, serve_until_signal
 from foretell.serve.service import PipelineService, page_title
@@ -97,18 +97,18 @@ def _service(arguments: ServeArguments, pipeline: Pipeline | None, policy: Acces
         from foretell.serve.demo_pipeline import DemoPipeline  # its package is an extra
 
         note = "the demonstration runs in this process: flights of 2013, a thousand times faster"
-        recorder = PipelineRecorder("Demonstration", "embedded", note, read_only=arguments.read_only)
+        recorder = ServiceRecorder("Demonstration", "embedded", note, read_only=arguments.read_only)
         demo = DemoPipeline(recorder)
         return PipelineService(recorder, demo, PipelineRunner(demo, recorder), policy, recent=demo.recent)
     assert arguments.file is not None
     engine, note = _engine(arguments.engine, pipeline)
-    recorder = PipelineRecorder(page_title(arguments.file), engine, note, read_only=arguments.read_only)
+    recorder = ServiceRecorder(page_title(arguments.file), engine, note, read_only=arguments.read_only)
     served = _served(arguments, engine, pipeline, recorder)
     runner, recent = PipelineRunner(served, recorder), getattr(served, "recent", None)
     return PipelineService(recorder, served, runner, policy, recent, tables=pipeline.tables, model=pipeline.model)
 
 
-def _served(arguments: ServeArguments, engine: str, pipeline: Pipeline, recorder: PipelineRecorder) -> ServedPipeline:
+def _served(arguments: ServeArguments, engine: str, pipeline: Pipeline, recorder: ServiceRecorder) -> ServedPipeline:
     write = sys.stdout.buffer.write if arguments.lines else None
     if engine == "embedded":
         return EmbeddedPipeline(pipeline, recorder, write)
@@ -145,7 +145,7 @@ def _spark_needs(pipeline: Pipeline) -> str:
     return ""
 
 
-def _summary(recorder: PipelineRecorder) -> str:
+def _summary(recorder: ServiceRecorder) -> str:
     state = recorder.state(0)
     events = state["events"]
     notifications = sum(sum(statement["counts"].values()) for statement in state["statements"])
