@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from importlib.metadata import version as installed
 from typing import TYPE_CHECKING
+
+from pygments.lexer import RegexLexer
+from pygments.token import Comment, Generic, Keyword, Number, Operator, String, Text, _TokenType
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -24,8 +28,8 @@ html_theme = "furo"
 html_title = "Foretell"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-# The language has no lexer; blocks that name none are plain text rather than guessed at.
-highlight_language = "text"
+# Blocks that name no language are statements, commands with their output, or plain text.
+highlight_language = "foretell"
 
 # Docstrings: the signatures of `docs/api.md` show names and defaults, the texts say what they take.
 autodoc_typehints = "none"
@@ -53,5 +57,35 @@ def _cell(text: str) -> str:
     return re.sub(r"<code>(.+?)</code>", r"`\1`", text).replace("&#124;", "|")
 
 
+class StatementLexer(RegexLexer):  # type: ignore[misc]
+    """Statements, whose keywords these pages write in capitals, and commands with their output; all else is plain."""
+
+    tokens = {  # noqa: RUF012 - as Pygments wants it
+        "root": [
+            (r"--.*", Comment.Single),
+            (r"'(?:[^']|'')*'", String),
+            (r"\b[A-Z]{2,}\b", Keyword),
+            (r"\b\d+(?:\.\d+)?\b", Number),
+            (r"[;,&|!@]|<;|<,>", Operator),
+            (r"[\w\s]+?|.", Text),
+        ]
+    }
+
+    def get_tokens_unprocessed(
+        self, text: str, stack: tuple[str, ...] = ("root",)
+    ) -> Iterator[tuple[int, _TokenType, str]]:
+        if text.startswith("$ "):
+            place = 0
+            for line in text.splitlines(keepends=True):
+                kind = Generic.Prompt if line.startswith("$ ") else Generic.Output
+                yield place, kind, line
+                place += len(line)
+        elif re.search(r"^(?:SUBSCRIBE|STREAM|CORRELATE) \w", text, re.MULTILINE):
+            yield from super().get_tokens_unprocessed(text, stack)
+        else:
+            yield 0, Text, text
+
+
 def setup(app: Sphinx) -> None:
+    app.add_lexer("foretell", StatementLexer)
     app.connect("autodoc-process-docstring", _as_rst)

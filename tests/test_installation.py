@@ -50,6 +50,8 @@ _DATA = {
         for path in (ROOT / "src/foretell/serve/page").rglob("*")
         if path.is_file()
     ),
+    "foretell/demonstration/report.css",
+    "foretell/demonstration/statements.ftl",
 }
 _ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
 

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from foretell.charts.automaton_page import automaton_page
     from foretell.charts.forecasts import forecast_page
     from foretell.charts.notification_page import estimate_page
+    from foretell.charts.page import ChartPage
     from foretell.charts.pipeline import pipeline_page
     from foretell.check.report import CheckReport
     from foretell.engine import Engine
-    from foretell.engine.pipeline_recorder import PipelineRecorder
+    from foretell.engine.engine_recorder import EngineRecorder
     from foretell.events.ingest.read_options import ReadOptions
     from foretell.events.notification import Notification
     from foretell.forecast.evaluation.report import Report
@@ -37,8 +38,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CapacityReport",
+    "ChartPage",
     "CheckReport",
     "Engine",
+    "EngineRecorder",
     "ForetellError",
     "ForetellWarning",
     "InputError",
@@ -51,7 +54,6 @@ __all__ = [
     "Notifications",
     "Outlook",
     "Outlooks",
-    "PipelineRecorder",
     "ReadOptions",
     "Report",
     "Subscriptions",
@@ -77,6 +79,7 @@ __all__ = [
 #: the rest loads.
 _MODULES = {
     "CapacityReport": "foretell.capacity.report",
+    "ChartPage": "foretell.charts.page",
     "CheckReport": "foretell.check.report",
     "Engine": "foretell.engine",
     "Learning": "foretell.learn.settings",
@@ -87,7 +90,7 @@ _MODULES = {
     "Notifications": "foretell.notify.notifications",
     "Outlook": "foretell.forecast.online.outlook",
     "Outlooks": "foretell.forecast.online.outlook",
-    "PipelineRecorder": "foretell.engine.pipeline_recorder",
+    "EngineRecorder": "foretell.engine.engine_recorder",
     "ReadOptions": "foretell.events.ingest.read_options",
     "Subscriptions": "foretell.language.subscriptions",
     "Report": "foretell.forecast.evaluation.report",

@@ -36,7 +36,7 @@ def texts(drawing: str) -> list[str]:
 
 def test_states_edges_and_guards() -> None:
     found = chart("MATCH a , b ; !c ;{x > 1} d DEFINE a AS k = 'a', c AS k = 'c' WITHIN 9")
-    assert edges(found) == [("begin", "0", "a"), ("0", "1", "b"), ("1", "2", "d")]
+    assert edges(found) == [("begin", "0", "a"), ("0", "1", "b"), ("1", "match", "d")]
     assert [state.kind for state in found.states] == [
         StateKind.START, StateKind.WAITING, StateKind.WAITING, StateKind.FINAL
     ]  # fmt: skip
@@ -61,6 +61,13 @@ def test_a_long_guard_is_cut_off_and_whole_on_hovering() -> None:
     assert max(map(len, drawn)) == MOST_SIGNS
     assert any(text.endswith("…") for text in drawn)
     assert f"<title>a: {condition}</title>".replace(">", "&gt;").replace("title&gt;", "title>") in found.drawing()
+
+
+def test_all_final_states_are_one_match() -> None:
+    found = chart("MATCH a , (b | c | d | e)")
+    (arrow,) = [edge for edge in found.edges if edge.target == "match"]
+    assert [line.text for line in arrow.lines] == ["b", "c", "d", "… 1 more step"]
+    assert arrow.hover.splitlines() == list("bcde")
 
 
 def test_a_label_has_few_steps() -> None:
@@ -137,7 +144,7 @@ def test_an_undeclared_stream_is_refused() -> None:
 
 
 def test_a_large_automaton_is_told_and_not_drawn() -> None:
-    steps = " , ".join(f"a{number}" for number in range(90))
+    steps = " , ".join(f"a{number}" for number in range(130))
     found = ft.automaton_page(f"{STREAM} SUBSCRIBE m FROM s MATCH {steps};")
     assert found.charts == ()
     assert "cannot be read as a drawing" in found.html()

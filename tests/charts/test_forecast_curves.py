@@ -95,11 +95,16 @@ def test_few_lanes_are_shown_and_the_others_counted(model: ft.Model) -> None:
 
 def test_a_hundred_thousand_points_are_thinned_with_a_note() -> None:
     chart = ForecastCurve("c", "C", "", lane(100_000))
-    assert len(chart.records()) < 12_000
+    assert len(chart.records()) < 7_000
     (line,) = layers(chart, "line")
     assert len(line["data"]["values"]) <= 2_002
     assert chart.note.startswith("Drawn are 2,00")
     assert "of 100,000 points" in chart.note
+    drawn = [row for layer in layers(chart, "point") for row in layer["data"]["values"] if "forecast" in row]
+    assert len(drawn) == 90
+    assert "Of 10,000 forecasts 90 are drawn" in chart.note
+    true = sum(row["forecast"] == "came true" for row in drawn)
+    assert true / 90 == pytest.approx(chart.lane.happened[chart.lane.rises].mean(), abs=0.1)
     highest = max(row["probability"] for row in line["data"]["values"])
     assert highest == 0.9
     assert ForecastCurve("c", "C", "", lane(100)).note == ""

@@ -43,7 +43,7 @@ def test_a_timeline_shows_them_and_the_times_of_all_events() -> None:
     assert isinstance(timeline, Timeline)
     rows = {row.name: row for row in timeline.rows}
     assert (rows["b"].kind, rows["b"].times) == (RowKind.EVENTS, (10,))
-    # The axis reaches a fifth of the match beyond it: the event at 90 is too far away.
+    # The axis reaches to the nearest events, but the one at 90 is farther away than the match is long.
     assert (rows["lane"].kind, rows["lane"].times) == (RowKind.AROUND, (1, 7, 9))
     assert rows["lane"].label == "3 other events of the lane"
     ticks = [layer for layer in timeline.specification()["layer"] if layer["mark"]["type"] == "tick"]

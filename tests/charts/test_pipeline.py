@@ -12,7 +12,7 @@ import pytest
 import foretell as ft
 from foretell.charts.pipeline import pipeline_records
 from foretell.charts.time_series import Series, TimeSeriesChart
-from foretell.engine.pipeline_recorder import PipelineRecord
+from foretell.engine.engine_recorder import PipelineRecord
 
 TEXT = """
     STREAM s (k INT, x INT, time INT) TIME time LATE BY 5;
@@ -20,9 +20,9 @@ TEXT = """
 """
 
 
-def recorded(batches: int, most: int = 1_000) -> ft.PipelineRecorder:
+def recorded(batches: int, most: int = 1_000) -> ft.EngineRecorder:
     engine = ft.Engine(TEXT)
-    recorder = ft.PipelineRecorder(engine, most)
+    recorder = ft.EngineRecorder(engine, most)
     for n in range(batches):
         events: list[dict[str, Any]] = [{"time": 10 * n + i, "k": n % 3, "x": i % 4} for i in range(10)]
         if n == 4:
@@ -33,7 +33,7 @@ def recorded(batches: int, most: int = 1_000) -> ft.PipelineRecorder:
 
 def test_records_are_the_engines_own_figures() -> None:
     engine = ft.Engine(TEXT)
-    recorder = ft.PipelineRecorder(engine)
+    recorder = ft.EngineRecorder(engine)
     total = 0
     for n in range(6):
         found = engine.push("s", [{"time": 10 * n + i, "k": n % 3, "x": i % 4} for i in range(10)])
@@ -105,18 +105,18 @@ def test_very_many_records_are_thinned_with_a_note() -> None:
 
 def test_what_cannot_be_drawn() -> None:
     with pytest.raises(ft.InputError, match="the pipeline has no records yet"):
-        ft.pipeline_page(ft.PipelineRecorder(ft.Engine(TEXT)))
+        ft.pipeline_page(ft.EngineRecorder(ft.Engine(TEXT)))
     for wrong in (5, "page.html", {"events": 3}):
-        with pytest.raises(ft.InputError, match=r"pipeline: expected a foretell\.PipelineRecorder"):
+        with pytest.raises(ft.InputError, match=r"pipeline: expected a foretell\.EngineRecorder"):
             ft.pipeline_page(wrong)
     with pytest.raises(ft.InputError, match="a record of the pipeline: it lacks 'seconds'"):
         ft.pipeline_page([{"time": 1.0}])
     with pytest.raises(ft.InputError, match="events is 'x', which is no number"):
         ft.pipeline_page([{"time": 1.0, "seconds": 1.0, "events": "x", "notifications": 0}])
     with pytest.raises(ft.InputError, match=r"found: expected the result of engine\.push"):
-        ft.PipelineRecorder(ft.Engine(TEXT)).record([])  # type: ignore[arg-type]
+        ft.EngineRecorder(ft.Engine(TEXT)).record([])  # type: ignore[arg-type]
     with pytest.raises(ft.InputError, match=r"engine: expected a foretell\.Engine"):
-        ft.PipelineRecorder(TEXT)  # type: ignore[arg-type]
+        ft.EngineRecorder(TEXT)  # type: ignore[arg-type]
     with pytest.raises(ft.InputError, match="'C' has nothing to draw: there are no records"):
         TimeSeriesChart("c", "C", "", "number", (Series("a", ()),)).specification()
 

@@ -2,7 +2,8 @@
 
 A line `Stream: ...` names the events that the table below it is about: a letter, or a number, and its time as a
 subscript. A step that is a letter accepts the events with this letter, unless the row has a DEFINE of its own. A match
-is its events; `to 7` follows where it ends later than its last event, and `3 to 7` is a match without events.
+is its events; `to 7` follows where it ends later than its last event, and `3 to 7` is a match without events. A row
+that begins with DO is a correlator; its tokens are written as `p at 4`.
 `python -m tests.docs.listed_matches PAGE...` writes the matches anew.
 """
 
@@ -17,7 +18,7 @@ from typing import NamedTuple
 import foretell as ft
 
 SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
-STREAM_LINE = re.compile(r"^Stream(?: with `([A-Z ]+)`)?: `(.+)`", re.MULTILINE)
+STREAM_LINE = re.compile(r"^Stream(?: with `([A-Z ]+)`)?: `(.+)`$", re.MULTILINE)
 TABLE = re.compile(r"\n\n\|.*\n\|[ -:|]+\n(?P<rows>(?:\|.*\n?)+)")
 ROW = re.compile(r"^\| `(.+?)` \| (.*?) \|", re.MULTILINE)
 EVENT = re.compile(r"([a-z]|\d+)([₀-₉]+)")
@@ -53,7 +54,8 @@ def matches(row: ListedRow, engine: str = "embedded") -> str:
     column = "x INT" if numbers else "letter STRING"
     data = [{"time": time, column.split()[0]: int(value) if numbers else value} for value, time in parsed]
     stream = f"STREAM s ({column}) TIME time {row.ties};"
-    statement = f"{stream} SUBSCRIBE m FROM s MATCH {row.pattern}{_definitions(row.pattern, column)};"
+    kind = "CORRELATE m FROM s" if row.pattern.startswith("DO ") else "SUBSCRIBE m FROM s MATCH"
+    statement = f"{stream} {kind} {row.pattern}{_definitions(row.pattern, column)};"
     found = ft.run(statement, {"s": data}, engine=engine)
     return ", ".join(_written(match, row.events, parsed) for match in found) or "none"
 
@@ -61,11 +63,13 @@ def matches(row: ListedRow, engine: str = "embedded") -> str:
 def _definitions(pattern: str, column: str) -> str:
     if column != "letter STRING" or "DEFINE" in pattern:
         return ""
-    steps = sorted(set(re.findall(r"\b[a-e]\b", re.sub(r"'.'", "", pattern))))
+    steps = sorted(set(re.findall(r"\b[a-e]\b", re.sub(r"'.*?'", "", pattern))))
     return " DEFINE " + ", ".join(f"{step} AS letter = '{step}'" for step in steps)
 
 
 def _written(match: ft.Notification, events: tuple[str, ...], parsed: list[tuple[str, int]]) -> str:
+    if match.kind == "token":
+        return f"{match.bindings['token']} at {match.end}"
     names = [name if isinstance(name, list) else [name] for name in match.events.values() if name is not None]
     numbers = sorted(int(str(number)) for group in names for number in group)
     if not numbers:

@@ -22,8 +22,8 @@ from foretell.charts.automaton_layout import (
     arrange,
 )
 from foretell.charts.chart import Chart, ChartRecord, nothing_to_draw
-from foretell.charts.theme import COLOURS, DOMAIN, GREY, INK, PANEL, PAPER, TEXT, dark_styles
-from foretell.display import shortened
+from foretell.charts.theme import COLOURS, DOMAIN, GREY, INK, PANEL, PAPER, TEXT
+from foretell.display import counted, shortened
 
 #: The font is one whose signs all have the same width, so that a label is as wide as the layout takes it to be.
 _FONT = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace"
@@ -42,7 +42,7 @@ MOST_SIGNS = 34
 _STEPS = 3
 
 #: Larger automata cannot be read as a drawing.
-MOST_STATES, MOST_EDGES = 80, 240
+MOST_STATES, MOST_EDGES = 120, 240
 
 
 class StateKind(Enum):
@@ -147,21 +147,18 @@ class AutomatonChart(Chart):
     # ── drawing ──
 
     def drawing(self) -> str:
-        self._check()
-        return "".join(self._elements(self.layout(), ""))
+        return self.bare_svg()
 
-    def svg(self) -> str:
-        """As a file, which follows the theme of the reader by itself."""
+    def bare_svg(self) -> str:
         self._check()
-        style = f"<style>@media (prefers-color-scheme: dark) {{ {dark_styles()} }}</style>"
-        return "".join(self._elements(self.layout(), style))
+        return "".join(self._elements(self.layout()))
 
-    def _elements(self, layout: GraphLayout, style: str) -> Iterator[str]:
+    def _elements(self, layout: GraphLayout) -> Iterator[str]:
         width, height = round(layout.width), round(layout.height)
         yield (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
             f'viewBox="0 0 {width} {height}" role="img" aria-label="{escape(self.title)}" '
-            f'font-family="{_FONT}" font-size="{_SIZE}">{style}'
+            f'font-family="{_FONT}" font-size="{_SIZE}">'
         )
         yield f'<rect width="{width}" height="{height}" fill="{PAPER}"/>'
         yield f"<defs>{self._heads()}</defs>"
@@ -281,5 +278,5 @@ def edge_lines(steps: list[tuple[str, str]], learned: str = "") -> tuple[TextLin
         if condition:
             lines.append(TextLine(condition))
     if len(steps) > _STEPS:
-        lines.append(TextLine(f"… {len(steps) - _STEPS} more steps"))
+        lines.append(TextLine(f"… {counted(len(steps) - _STEPS, 'more step')}"))
     return (*lines, *([TextLine(learned, Tone.LEARNED)] if learned else []))

@@ -42,8 +42,9 @@ _LOOP_RISE, _LOOP_WIDTH = 22.0, 26.0
 #: moves together take a bounded time, however many places there are.
 _SWEEPS, _MOST_MOVES, _STILL, _ALL_MOVES = 12, 100, 0.02, 60_000
 
-#: Edges are the straighter the less they end at a box: between two passages their weight is the highest.
-_TO_BOX, _STRAIGHT = 1.0, 8.0
+#: Edges are the straighter the less they end at a box: between two passages their weight is the highest. Those that
+#: lead back pull their boxes only a little, so that the others are straight.
+_TO_BOX, _STRAIGHT, _BACK = 1.0, 8.0, 0.05
 
 
 class LayoutPoint(NamedTuple):
@@ -200,13 +201,15 @@ def _layers(names: Sequence[str], edges: Iterable[tuple[str, str]]) -> dict[str,
 
 @dataclass(eq=False)
 class _LayoutPlace:
-    """A box, a label or a passage in its layer. `above` and `below` are how far it reaches from its line `y`."""
+    """A box, a label or a passage in its layer. `above` and `below` are how far it reaches from its line `y`; `pull` is
+    the weight with which it draws its neighbours to its line."""
 
     layer: int
     width: float
     above: float
     below: float
     is_box: bool = False
+    pull: float = 1.0
     y: float = 0.0
     before: list[_LayoutPlace] = field(default_factory=list)
     after: list[_LayoutPlace] = field(default_factory=list)
@@ -254,7 +257,7 @@ class _Arrangement:
         for layer in range(start.layer + 1, end.layer):
             size = (arrow.width, arrow.height) if layer == labelled else (0.0, 0.0)
             reach = max(size[1], _PASSAGE) / 2
-            place = _LayoutPlace(layer, size[0], reach, reach)
+            place = _LayoutPlace(layer, size[0], reach, reach, pull=_BACK if is_turned else 1.0)
             self._layers[layer].append(place)
             chain.append(place)
         chain.append(end)
@@ -412,7 +415,7 @@ def _align(layer: Sequence[_LayoutPlace]) -> float:
         offsets.append(at)
     wanted, weights = [], []
     for place, offset in zip(layer, offsets, strict=True):
-        ties = [(n.y, _TO_BOX if n.is_box or place.is_box else _STRAIGHT) for n in (*place.before, *place.after)]
+        ties = [(n.y, _tie(place, n)) for n in (*place.before, *place.after)]
         weight = sum(tie for _, tie in ties)
         wanted.append((sum(y * tie for y, tie in ties) / weight if ties else place.y) - offset)
         weights.append(weight or _TO_BOX)
@@ -421,6 +424,11 @@ def _align(layer: Sequence[_LayoutPlace]) -> float:
         moved = max(moved, abs(place.y - height - offset))
         place.y = height + offset
     return moved
+
+
+def _tie(place: _LayoutPlace, neighbour: _LayoutPlace) -> float:
+    """The weight with which a neighbour draws a place to its line."""
+    return min(place.pull, neighbour.pull) * (_TO_BOX if place.is_box or neighbour.is_box else _STRAIGHT)
 
 
 def _isotonic(values: Sequence[float], weights: Sequence[float]) -> list[float]:

@@ -48,6 +48,11 @@ _MACHINE_CAPTION = (
     "transitions, with the step that they read and the token that they emit."
 )
 
+_NO_TOKEN_PROBABILITIES = (
+    " It has no learned probabilities: forecasts of tokens know the states of a deterministic machine, which the plan "
+    "in words lists."
+)
+
 
 def automaton_page(
     subscriptions: SubscriptionsLike,
@@ -163,6 +168,8 @@ class _Automata:
         explained: ExplainedCorrelator = explain_correlator(statement, self.types.get(str(statement.tree.table)))
         chart = correlator_chart(slug, explained)
         caption = _MACHINE_CAPTION if chart.is_readable else _why_not_drawn(chart)
+        if statement.name in self.trained:
+            caption += _NO_TOKEN_PROBABILITIES
         texts = explained.as_text(), explained.as_mermaid()
         return _section(slug, statement, caption, (chart,) if chart.is_readable else (), texts)
 

@@ -44,7 +44,9 @@ def subscription_chart(
     before = [line.text for line in _state_learned(known.get(NOTHING), statement)]
     hover = "\n".join(["no partial match", *before, *_moves_texts(known.get(NOTHING))])
     begin = DrawnState(_START, StateKind.START, (), hover)
-    states = [begin, *(_state(state, statement, known.get(state.number)) for state in explained.states)]
+    waiting = (_state(state, statement, known.get(state.number)) for state in explained.states if not state.final)
+    # Final states differ in what they have bound; for a reader, and for a model, all are the match.
+    states = [begin, *waiting, DrawnState(_END, StateKind.FINAL, hover="a match")]
     edges = tuple(_edges(explained, statement, known))
     return AutomatonChart(slug, explained.name, _caption(explained, learned), tuple(states), edges)
 
@@ -61,8 +63,6 @@ def _caption(explained: Explained, learned: LearnedAutomaton | None) -> str:
 
 
 def _state(state: ExplainedState, statement: CheckedSubscription, learned: LearnedState | None) -> DrawnState:
-    if state.final:
-        return DrawnState(f"{state.number}", StateKind.FINAL, hover="a match")
     lines = [TextLine(f"state {state.number}", Tone.NAME)]
     hover = [f"state {state.number}"]
     for wait, text in zip(state.operators, state.waits, strict=True):
@@ -121,21 +121,22 @@ def _edges(
     explained: Explained, statement: CheckedSubscription, known: Mapping[int, LearnedState]
 ) -> Iterator[DrawnEdge]:
     """Edges with the same ends are one arrow."""
-    together: defaultdict[tuple[int | None, int], list[ExplainedEdge]] = defaultdict(list)
-    for edge in explained.edges:
-        together[edge.source, edge.target].append(edge)
     final = {state.number for state in explained.states if state.final}
+    together: defaultdict[tuple[int | None, int | None], list[ExplainedEdge]] = defaultdict(list)
+    for edge in explained.edges:
+        together[edge.source, None if edge.target in final else edge.target].append(edge)
     for (source, target), edges in together.items():
         steps = [(edge.step, _guard(edge)) for edge in edges]
         learned = known.get(NOTHING if source is None else source)
         share = None
         if learned is not None:
-            share = learned.match if target in final else learned.moves.get(target, 0.0)
+            share = learned.match if target is None else learned.moves.get(target, 0.0)
         start = _START if source is None else f"{source}"
         texts = [f"{edge.step}{': ' if edge.judged else ''}{_guard(edge)}" for edge in edges]
         if share is not None:
             texts.append(f"{_share(share)} of the events after which the furthest partial match waits there")
-        yield DrawnEdge(start, f"{target}", edge_lines(steps, "" if share is None else _share(share)), "\n".join(texts))
+        lines = edge_lines(steps, "" if share is None else _share(share))
+        yield DrawnEdge(start, _END if target is None else f"{target}", lines, "\n".join(texts))
 
 
 def _guard(edge: ExplainedEdge) -> str:

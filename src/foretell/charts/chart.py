@@ -35,7 +35,14 @@ class Chart:
         return ""
 
     def svg(self) -> str:
-        """The chart with its title, as SVG."""
+        """The chart as a file of SVG, which follows the theme of its reader."""
+        from foretell.charts.theme import dark_style_element  # loads Altair
+
+        head, end, body = self.bare_svg().partition(">")
+        return f"{head}{end}{dark_style_element()}{body}"
+
+    def bare_svg(self) -> str:
+        """The chart with its title as SVG, whose colours the page around it may change."""
         from foretell.charts.vega import vega_svg  # loads V8
 
         return vega_svg({**self.specification(), "title": self.title})

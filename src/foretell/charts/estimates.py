@@ -26,8 +26,9 @@ _ONE_LINE = 20
 
 _LOST = "lost"
 
-#: The room around a match for other events of its lane, as a share of its length; the name of their row.
-_AROUND, _LANE = 0.2, "lane"
+#: The room around a match for other events of its lane, as a share of its length, or as a number of events on either
+#: side; the name of their row.
+_AROUND, _NEAREST, _LANE = 0.2, 3, "lane"
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,12 @@ class EstimateCharts:
         times = self._span()
         if self.lane is None:
             return times
-        room = _AROUND * (max(times) - min(times))
-        return [*times, min(times) - room, max(times) + room]
+        low, high = min(times), max(times)
+        room = _AROUND * (high - low)
+        # The nearest events too, where they are no farther away than the match is long.
+        near = [time for time in self.lane.times if 2 * low - high <= time <= 2 * high - low]
+        before, after = [time for time in near if time < low], [time for time in near if time > high]
+        return [*times, low - room, high + room, *before[-_NEAREST:], *after[:_NEAREST]]
 
     def _lane_row(self, scale: TimeScale) -> Iterator[TimelineRow]:
         """The other events of the lane, as far as the axis goes."""

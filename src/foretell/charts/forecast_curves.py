@@ -27,6 +27,9 @@ _WIDTH, _HEIGHT = 720, 170
 #: The highest probability on the axis is more than the highest one drawn by this factor.
 _HEADROOM = 1.15
 
+#: With more forecasts at equal distances their marks would cover each other, and the last kind all others.
+_MOST_FORECASTS = 90
+
 _CAME_TRUE, _FAILED, _OPEN = "came true", "did not come true", "not known"
 
 _LEGEND = (
@@ -70,7 +73,11 @@ class ForecastCurve(Chart):
     @property
     def note(self) -> str:
         drawn, total = len(self._line()), int((~np.isnan(self.lane.probability)).sum())
-        return thinning_note(drawn, total, "of each stretch the lowest and the highest")
+        texts = [thinning_note(drawn, total, "of each stretch the lowest and the highest")]
+        if (forecasts := len(self.lane.rises)) > _MOST_FORECASTS:
+            drawn = -(-forecasts // _stride(forecasts))
+            texts.append(f"Of {forecasts:,} forecasts {drawn:,} are drawn: choose a shorter time to see all.")
+        return " ".join(filter(None, texts))
 
     def _line(self) -> tuple[tuple[float, float], ...]:
         made = ~np.isnan(self.lane.probability)
@@ -141,7 +148,7 @@ class ForecastCurve(Chart):
 
     def _forecasts(self) -> Iterator[VegaSpec]:
         """A mark for each rise to the threshold, by its outcome."""
-        rises = self.lane.rises
+        rises = self.lane.rises[:: _stride(len(self.lane.rises))]
         outcome = np.where(self.lane.happened[rises], 0, np.where(self.lane.known[rises], 1, 2))
         marks: tuple[dict[str, Any], ...] = (
             {"shape": "circle", "filled": True, "size": 60, "color": COLOURS[2], "opacity": 1},
@@ -149,7 +156,7 @@ class ForecastCurve(Chart):
             {"shape": "circle", "filled": False, "size": 60, "strokeWidth": 1.5, "color": GREY, "opacity": 1},
         )
         for number, (name, mark) in enumerate(zip((_CAME_TRUE, _FAILED, _OPEN), marks)):
-            places = _apart(rises[outcome == number], _WIDTH)
+            places = rises[outcome == number]
             rows = [
                 {
                     "time": self._moment(float(self.lane.time[at])),
@@ -163,9 +170,9 @@ class ForecastCurve(Chart):
                 yield {"data": inline_data(rows), "mark": {"type": "point", **mark}, "encoding": encoding}
 
 
-def _apart(places: Ints, most: int) -> Ints:
-    """No more than so many places, at equal distances."""
-    return places[:: max(1, -(-len(places) // most))]
+def _stride(forecasts: int) -> int:
+    """Of so many forecasts each of this number is drawn."""
+    return max(1, -(-forecasts // _MOST_FORECASTS))
 
 
 # ── from a backtest ──

@@ -56,8 +56,8 @@ def _part(name: str, caption: str, charts: Sequence[Chart]) -> str:
 
 
 def _figure(chart: Chart) -> str:
-    drawing = chart.drawing()
-    figure = chart.svg() if drawing is None else f"<div><b>{escape(chart.title)}</b></div>{drawing}"
+    title = "" if chart.drawing() is None else f"<div><b>{escape(chart.title)}</b></div>"
+    figure = f"{title}{chart.bare_svg()}"
     return f"{figure}<div><small>{escape(chart.note)}</small></div>" if chart.note else figure
 
 

@@ -12,12 +12,12 @@ from foretell.arguments.validation import bad_argument
 from foretell.charts.page import ChartPage, chart_page
 from foretell.charts.time_series import Series, TimeSeriesChart
 from foretell.display import counted, duration_text
-from foretell.engine.pipeline_recorder import PipelineRecord, PipelineRecorder, record_of
+from foretell.engine.engine_recorder import EngineRecorder, PipelineRecord, record_of
 from foretell.errors import InputError
 
 _TITLE = "A running pipeline"
 
-_EXPECTED = "a foretell.PipelineRecorder, its records, or a streaming query of Spark"
+_EXPECTED = "a foretell.EngineRecorder, its records, or a streaming query of Spark"
 
 _HINT = "call recorder.record(found) after each push, or wait for the first micro-batch"
 
@@ -25,7 +25,7 @@ _HINT = "call recorder.record(found) after each push, or wait for the first micr
 def pipeline_page(pipeline: object, path: str | os.PathLike[str] | None = None) -> ChartPage:
     """The throughput and the state of a pipeline over time.
 
-    `pipeline` is a `PipelineRecorder`, a list of its records or of their dicts, a streaming query of Spark, or its
+    `pipeline` is a `EngineRecorder`, a list of its records or of their dicts, a streaming query of Spark, or its
     `recentProgress` (Spark keeps the last hundred micro-batches). With a `path` the page is written there, too.
     """
     records = pipeline_records(pipeline)
@@ -152,7 +152,7 @@ def _rate(count: int, record: PipelineRecord) -> float | None:
 
 def pipeline_records(pipeline: object) -> list[PipelineRecord]:
     """The records of a pipeline, in the order of their times."""
-    if isinstance(pipeline, PipelineRecorder):
+    if isinstance(pipeline, EngineRecorder):
         return list(pipeline.records)
     recent = getattr(pipeline, "recentProgress", pipeline)
     if not isinstance(recent, Iterable) or isinstance(recent, str | Mapping):
@@ -171,7 +171,7 @@ def _record(item: object) -> PipelineRecord:
     try:
         return record_of(dict(item))
     except ValueError as error:
-        hint = "see foretell.PipelineRecorder.as_dicts"
+        hint = "see foretell.EngineRecorder.as_dicts"
         raise InputError("bad-argument", f"a record of the pipeline: {error}", hint=hint) from None
 
 

@@ -37,7 +37,20 @@ def dark_styles() -> str:
 
 
 def dark_rules(scope: str) -> list[str]:
-    """The rules of the colours, for the elements within those that a selector names."""
+    """The rules of the colours, for the elements within those that a selector names. The background of Vega's SVG is a
+    white rectangle."""
+    return [
+        f'{scope} rect[fill="white"] {{ fill: {_DARK[PAPER]}; }}',
+        *_colour_rules(scope),
+    ]
+
+
+def dark_style_element() -> str:
+    """A style for SVG that is a file of its own: it follows the theme of the reader."""
+    return f"<style>@media (prefers-color-scheme: dark) {{ {' '.join(dark_rules('svg'))} }}</style>"
+
+
+def _colour_rules(scope: str) -> list[str]:
     return [
         f'{scope} [{part}="{light}"] {{ {part}: {dark}; }}'
         for light, dark in _DARK.items()

@@ -15,7 +15,7 @@ from foretell.cli.output import say
 from foretell.cli.progress_display import progress
 from foretell.demonstration.course import TROUBLE_AHEAD, CourseOutcome, FlightCourse, default_engine
 from foretell.demonstration.findings import Findings, findings
-from foretell.demonstration.flights import FlightData, flight_data
+from foretell.demonstration.flights import WATCHED_SINCE, FlightData, flight_data
 from foretell.demonstration.report import is_report, report_page
 from foretell.demonstration.summary import parts
 from foretell.errors import InputError
@@ -53,8 +53,8 @@ class FlightDemo:
         with progress("reading the flights"):
             data = flight_data()
         _print(
-            f"{data.flights.num_rows:,} flights of 2013, the weather, and five patterns of events: learned from two",
-            f"months, watched for ten, {_PLACES[engine]}.",
+            f"{data.flights.num_rows:,} flights of 2013, the weather, and five patterns of events: two months to",
+            f"learn from, ten to watch, {_PLACES[engine]}.",
             "",
         )
         outcome = _course(engine, data)
@@ -72,7 +72,7 @@ class FlightDemo:
 
 def _course(engine: str, data: FlightData) -> CourseOutcome:
     with TemporaryDirectory(prefix="foretell-demo-") as folder:
-        course = FlightCourse(engine, Path(folder), data)
+        course = FlightCourse(engine, Path(folder), data, WATCHED_SINCE)
         _print(f"1  Learning from January and February: {course.learned.events:,} events …")
         with progress("learning", on_spark=engine == "spark"):
             model = course.learn()

@@ -13,6 +13,7 @@ from foretell.demonstration.wide_specifications import (
     FONT_SIZE,
     LOST,
     MATCH,
+    SHARES,
     clock,
     moment,
     number_axis,
@@ -51,7 +52,7 @@ class YearChart(Chart):
         ]
         x = clock([day.time for day in self.days], "%b")
         x["axis"] |= {"tickCount": "month"}
-        y = number_axis("share", "went wrong", format=".0%")
+        y = number_axis("share", "went wrong", **SHARES)
         y["scale"] = {"domain": [0, 1]}
         colour = {"condition": {"test": "datum.learned", "value": GREY}, "value": MATCH}
         top = max(day.share for day in self.days)

@@ -145,7 +145,7 @@ class _Body:
         )
         yield from self._optional(dots)
         yield _story_table("The longest runs", stories.bad_runs, "airline and airport", "departures")
-        yield self._statement(BAD_RUN)
+        yield self._statement(BAD_RUN, unfolded=True)
         yield f"<h3>Fog, and then cancellations: {stories.count(FOGGED_IN):,} times</h3>"
         yield _paragraph(
             "At an airport one can see half a mile or less, and the next departures to be cancelled are five or more "
@@ -197,7 +197,7 @@ class _Body:
             f"{score.auc:.2f}, the number of departures that went wrong in a row has {score.rule_auc:.2f} (1 is "
             "perfect, 0.5 is guessing)."
         )
-        yield self._statement(TROUBLE_AHEAD)
+        yield self._statement(TROUBLE_AHEAD, unfolded=True)
         yield "</section>"
 
     # ── may have happened ──
@@ -221,17 +221,15 @@ class _Body:
         if self.found.example is not None:
             yield "<h3>One pause</h3>"
             yield _paragraph(escape(example_text(self.found.example)))
-            yield '<div class="pair">'
             yield from self._optional(timeline)
             yield from self._optional(waterfall)
-            yield "</div>"
         yield '<div class="pair"><div><h3>It depends on the length of the pause</h3>'
         yield self._figure(pauses)
         yield "</div><div><h3>Said and true</h3>"
         yield self._figure(calibration)
         yield "</div></div>"
         yield _estimate_table(self.found)
-        yield self._statement(UNHEARD)
+        yield self._statement(UNHEARD, unfolded=True)
         yield "</section>"
 
     # ── what ran where ──
@@ -264,13 +262,14 @@ class _Body:
     def _figure(self, chart: Chart) -> str:
         self.charts.append(chart)
         return (
-            f'<figure><div class="chart" id="{chart.slug}"></div>'
+            f'<figure aria-label="{escape(chart.title)}"><div class="chart" id="{chart.slug}" tabindex="0"></div>'
             f"<figcaption>{escape(chart.caption)}</figcaption></figure>"
         )
 
-    def _statement(self, name: str) -> str:
-        text = statement_text(self.found.outcome.program, name)
-        return f"<details><summary>The statement</summary><pre>{_highlighted(text)}</pre></details>"
+    def _statement(self, name: str, *, unfolded: bool = False) -> str:
+        text = _highlighted(statement_text(self.found.outcome.program, name))
+        state = " open" if unfolded else ""
+        return f'<details{state}><summary>The statement</summary><pre tabindex="0">{text}</pre></details>'
 
 
 def statement_text(program: Subscriptions, name: str) -> str:
@@ -321,4 +320,5 @@ def _table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], n
     head = "".join(cell("th" if name else "td", name, place) for place, name in enumerate(header))
     body = "".join(f"<tr>{''.join(cell('td', text, k) for k, text in enumerate(row))}</tr>" for row in rows)
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
-    return f'<div class="scroll"><table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    table = f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="scroll" tabindex="0">{table}</div>'

@@ -13,6 +13,7 @@ from foretell.demonstration.wide_specifications import (
     FONT_SIZE,
     LOST,
     MATCH,
+    SHARES,
     TRUE,
     clock,
     moment,
@@ -53,7 +54,7 @@ class LaneDayChart(Chart):
     def specification(self) -> VegaSpec:
         times = [point.time for point in self.points]
         x = clock(times)
-        y = number_axis("probability", "probability", format=".0%")
+        y = number_axis("probability", "probability", **SHARES)
         y["scale"] = {"domain": [0, 1]}
         bands = [{"time": moment(a), "until": moment(b), "label": label} for a, b, label in self.matches]
         curve = [{"time": moment(p.time), "probability": p.probability, "label": p.label} for p in self.points]
@@ -62,7 +63,8 @@ class LaneDayChart(Chart):
             for m in self.forecasts
         ]
         colour = {"condition": {"test": "datum.true", "value": TRUE}, "value": FALSE}
-        limit = [{"probability": self.threshold, "time": moment(min(times)), "label": f"ABOVE {self.threshold:g}"}]
+        label = f"it warns from {self.threshold:.0%} on"
+        limit = [{"probability": self.threshold, "time": moment(min(times)), "label": label}]
         return wide(
             [
                 {
@@ -125,7 +127,7 @@ class CalibrationChart(Chart):
             for point in self.points
         ]
         share = {"domain": [0, 1]}
-        x, y = number_axis("said", self.stated, format=".0%"), number_axis("true", self.observed, format=".0%")
+        x, y = number_axis("said", self.stated, **SHARES), number_axis("true", self.observed, **SHARES)
         x["scale"] = y["scale"] = share
         size = {"field": "count", "type": "quantitative", "legend": None, "scale": {"type": "sqrt", "range": [40, 600]}}
         diagonal = [{"said": 0, "true": 0, "to": 1}]
@@ -171,7 +173,7 @@ class PauseChart(Chart):
         ]
         x = number_axis("hours", "hours between the two departures", tickCount=8, grid=False)
         x["scale"] = {"zero": False, "nice": False, "padding": 8}
-        stated, observed = (number_axis(name, "a departure in between", format=".0%") for name in ("said", "true"))
+        stated, observed = (number_axis(name, "a departure in between", **SHARES) for name in ("said", "true"))
         stated["scale"] = observed["scale"] = {"domain": [0, 1]}
         size = {"field": "count", "type": "quantitative", "legend": None, "scale": {"type": "sqrt", "range": [40, 400]}}
         return wide(
@@ -203,7 +205,7 @@ class RuleChart(Chart):
             {"name": name, "share": share, "label": f"{share:.0%}", "note": note, "ours": number == last}
             for number, (name, share, note) in enumerate(self.rules)
         ]
-        x = number_axis("share", "came true", format=".0%")
+        x = number_axis("share", "came true", **SHARES)
         x["scale"] = {"domain": [0, 1]}
         y = {
             "field": "name",

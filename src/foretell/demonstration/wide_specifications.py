@@ -11,6 +11,9 @@ from foretell.charts.theme import COLOURS, VegaSpec, layered
 MATCH, LOST, TRUE, _, FALSE = COLOURS
 FONT_SIZE = 12
 
+#: The axis of shares from 0 to 1.
+SHARES: VegaSpec = {"format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1]}
+
 
 def wide(layers: Sequence[VegaSpec], height: int) -> VegaSpec:
     """A chart that takes the width of its element, and follows it."""

@@ -53,11 +53,11 @@ class PipelineRecord:
         )
 
 
-class PipelineRecorder(Viewed):
+class EngineRecorder(Viewed):
     """Records an engine: call `record` with the result of each push.
 
     >>> engine = Engine("STREAM s (k STRING, time INT) TIME time; SUBSCRIBE pair FROM s PER k MATCH a , b;")
-    >>> recorder = PipelineRecorder(engine)
+    >>> recorder = EngineRecorder(engine)
     >>> for n in range(3):
     ...     recorder.record(engine.push("s", [{"time": n, "k": "x"}]))
     >>> [(record.events, record.notifications, record.lanes) for record in recorder.records]
