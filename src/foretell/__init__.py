@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from foretell.arguments.statements import load, parse
     from foretell.capacity.report import CapacityReport
     from foretell.charts.automaton_page import automaton_page
+    from foretell.charts.capacity import capacity_page
     from foretell.charts.forecasts import forecast_page
     from foretell.charts.notification_page import estimate_page
     from foretell.charts.page import ChartPage
@@ -61,6 +62,7 @@ __all__ = [
     "backtest",
     "build",
     "capacity",
+    "capacity_page",
     "check",
     "curve_page",
     "estimate_loss",
@@ -97,6 +99,7 @@ _MODULES = {
     "automaton_page": "foretell.charts.automaton_page",
     "backtest": "foretell.api.forecasting",
     "capacity": "foretell.api.capacity",
+    "capacity_page": "foretell.charts.capacity",
     "check": "foretell.api.statement_check",
     "curve_page": "foretell.api.forecast_curves",
     "estimate_loss": "foretell.api.loss_estimation",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from foretell.charts.curves import LineChart
 from foretell.charts.forecast_curves import ForecastCurve, LaneForecasts
 from foretell.charts.forecasts import wilson_interval
 from foretell.learn.horizon import Horizon
+from tests.charts.browser import OPTIONS, executable
 
 TEXT = """
     STREAM coins (side STRING, who STRING, time INT) TIME time;
@@ -144,6 +147,19 @@ def test_a_page_of_a_backtest(model: ft.Model, tmp_path: Path) -> None:
     assert trade.curves[0].note == f"base rate {report.scorecards[0].overall.base_rate:.2g}"
     with pytest.raises(ft.InputError, match="report: expected the result of"):
         ft.forecast_page("report.html")  # type: ignore[arg-type]
+
+
+@pytest.mark.browser
+def test_a_browser_draws_the_pages(model: ft.Model, tmp_path: Path) -> None:
+    ft.curve_page(TEXT, {"coins": coins(600, 2)}, tmp_path / "curves.html", model=model)
+    report = ft.backtest(TEXT, {"coins": coins(3000, 5)}, model=model)
+    ft.forecast_page(report, tmp_path / "backtest.html")
+    for name, charts, words in (("curves", 2, {"ABOVE 0.4", "time"}), ("backtest", 8, {"ABOVE 0.4", "recall"})):
+        command = [executable(), *OPTIONS, "--enable-logging=stderr", (tmp_path / f"{name}.html").as_uri()]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        assert done.stdout.count('class="marks') == charts
+        assert words <= set(re.findall(r"<text[^>]*>([^<]*)</text>", done.stdout))
+        assert "CONSOLE" not in done.stderr
 
 
 def test_intervals_cover_the_probability_as_often_as_they_say() -> None:

@@ -75,6 +75,18 @@ def test_events_are_named_by_their_ids() -> None:
     assert lane.times[0] == found[0].start
 
 
+def test_lanes_of_several_keys_of_any_type() -> None:
+    text = "STREAM s (d TIMESTAMP, k BOOL, f FLOAT, time INT) TIME time; SUBSCRIBE m FROM s PER d, k, f MATCH a , b;"
+    days = ["2026-03-01T10:00:00Z", "2026-03-02T10:00:00.5Z"]
+    rows = [{"d": days[n % 2], "k": n % 3 == 0, "f": 0.1, "time": n} for n in range(24)]
+    history = LaneHistory.read(text, {"s": rows})
+    for match in ft.run(text, {"s": rows}):
+        lane = history.lane(match)
+        assert lane is not None
+        assert len(lane.times) in (4, 8)
+        assert lane.time_of[match.events["a"]] == match.start  # type: ignore[index]
+
+
 def test_very_many_events_are_thinned_with_a_note() -> None:
     text = "STREAM s (k INT, time INT) TIME time; SUBSCRIBE m FROM s MATCH a ; b DEFINE a AS k = 1, b AS k = 99999;"
     events = [{"time": n, "k": n} for n in range(100_001)]

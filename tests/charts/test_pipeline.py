@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +15,7 @@ import foretell as ft
 from foretell.charts.pipeline import pipeline_records
 from foretell.charts.time_series import Series, TimeSeriesChart
 from foretell.engine.engine_recorder import PipelineRecord
+from tests.charts.browser import OPTIONS, executable
 
 TEXT = """
     STREAM s (k INT, x INT, time INT) TIME time LATE BY 5;
@@ -119,6 +122,16 @@ def test_what_cannot_be_drawn() -> None:
         ft.EngineRecorder(TEXT)  # type: ignore[arg-type]
     with pytest.raises(ft.InputError, match="'C' has nothing to draw: there are no records"):
         TimeSeriesChart("c", "C", "", "number", (Series("a", ()),)).specification()
+
+
+@pytest.mark.browser
+def test_a_browser_draws_the_page(tmp_path: Path) -> None:
+    page = ft.pipeline_page(recorded(20), tmp_path / "page.html")
+    command = [executable(), *OPTIONS, "--enable-logging=stderr", (tmp_path / "page.html").as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.stdout.count('class="marks') == len(page.charts)
+    assert {"partial matches", "events held back"} <= set(re.findall(r"<text[^>]*>([^<]*)</text>", done.stdout))
+    assert "CONSOLE" not in done.stderr
 
 
 def test_joined_records_have_the_later_state() -> None:

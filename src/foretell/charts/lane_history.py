@@ -16,7 +16,7 @@ from foretell.engine.engine import Engine
 from foretell.errors import InputError
 from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.notification import Notification
-from foretell.events.types import Scalar
+from foretell.events.types import Scalar, parse_timestamp
 from foretell.language import tree
 from foretell.language.subscriptions import Subscriptions, of_program
 from foretell.records import record
@@ -97,7 +97,9 @@ _NONE = pa.table({"start": pa.array([], pa.int64())})
 
 
 def _equal(column: Any, value: Any) -> Any:
-    """Whether values are those of a key; None where they have a type that JSON has not, such as a TIMESTAMP."""
+    """Whether values are those of a key, where a TIMESTAMP is a text; None where they have another type."""
+    if pa.types.is_timestamp(column.type) and isinstance(value, str):
+        return pc.equal(column.cast(pa.int64()), pa.scalar(int(parse_timestamp(value)), pa.int64()))
     try:
         return pc.equal(column, pa.scalar(value, column.type))
     except (pa.ArrowInvalid, pa.ArrowTypeError):

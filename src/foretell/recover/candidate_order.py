@@ -40,7 +40,7 @@ class CandidateSource:
 
 
 @record
-class Occurrence:
+class MatchOccurrence:
     """A match, or one that tells of a lost step: the row of a source."""
 
     known: CompletionKey
@@ -102,12 +102,12 @@ class CandidateOrder:
     def columns(self, rows: Ints) -> ExclusionColumns:
         return self._columns.filter(rows)
 
-    def occurrences(self, rows: Ints) -> Iterator[Occurrence]:
+    def occurrences(self, rows: Ints) -> Iterator[MatchOccurrence]:
         for number, row, turn in zip(
             self._source[rows].tolist(), self._row[rows].tolist(), self._turn[rows].tolist(), strict=True
         ):
             source = self._sources[number]
-            yield Occurrence(
+            yield MatchOccurrence(
                 self._keys[number][row], turn, self._events(number, row), source.variant, source.matches, row
             )
 

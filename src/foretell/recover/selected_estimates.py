@@ -20,7 +20,7 @@ from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.matches.results import ResultBatch
 from foretell.plan.match_selection import after_match_rule
 from foretell.records import record
-from foretell.recover.candidate_order import CandidateOrder, CandidateSource, Occurrence, Turn, match_events
+from foretell.recover.candidate_order import CandidateOrder, CandidateSource, MatchOccurrence, Turn, match_events
 from foretell.recover.candidates import VariantMatches
 from foretell.recover.completions import CompletionKey, completions_of, restored_completions
 from foretell.recover.held_results import HeldResults, WithdrawnEstimate
@@ -72,7 +72,7 @@ class SelectedEstimates:
     # ── matches of a batch ──
 
     def process(self, found: Sequence[FoundMatches]) -> list[ResultBatch]:
-        certain, reported, withdrawn = list[Occurrence](), list[Occurrence](), list[WithdrawnEstimate]()
+        certain, reported, withdrawn = list[MatchOccurrence](), list[MatchOccurrence](), list[WithdrawnEstimate]()
         for occurrence in self._open(found):
             if occurrence.turn == Turn.TELLING:
                 withdrawn += self._withdrawn([occurrence.name], occurrence)
@@ -89,7 +89,7 @@ class SelectedEstimates:
             self._held.add([occurrence.name for occurrence in occurrences], own[0])
         return results + self._held.withdraw(withdrawn)
 
-    def _open(self, found: Sequence[FoundMatches]) -> Iterator[Occurrence]:
+    def _open(self, found: Sequence[FoundMatches]) -> Iterator[MatchOccurrence]:
         """The matches in their order, but for estimates that are excluded long before their turn: as long as only
         estimates follow, none is withdrawn, so that more and more are excluded."""
         order = CandidateOrder(list(self._sources(found)), self._rule, by_time=self._by_time)
@@ -122,7 +122,7 @@ class SelectedEstimates:
         steps = tuple(self._variants[variant].steps.tolist())
         return match_events(positions.tolist(), steps, lane, ranks.tolist(), self._rule)
 
-    def _is_reported(self, estimate: Occurrence) -> bool:
+    def _is_reported(self, estimate: MatchOccurrence) -> bool:
         name, events = estimate.name, estimate.events
         if self._seen[estimate.variant].known_by(name[1], estimate.known):
             return False
@@ -135,7 +135,7 @@ class SelectedEstimates:
         self._reported[name] = reported
         self._estimates.add(name, reported.events, reported.until)
 
-    def _withdrawn(self, names: Sequence[Name], by: Occurrence) -> Iterator[WithdrawnEstimate]:
+    def _withdrawn(self, names: Sequence[Name], by: MatchOccurrence) -> Iterator[WithdrawnEstimate]:
         for name in names:
             reported = self._reported.get(name)
             if reported is not None and not reported.confirmed and reported.known < by.known:
@@ -164,9 +164,11 @@ class SelectedEstimates:
                 self._discard(name)
                 self._held.discard(name)
 
-    def _own(self, chosen: Sequence[Occurrence], kind: str) -> Iterator[tuple[list[Occurrence], list[ResultBatch]]]:
+    def _own(
+        self, chosen: Sequence[MatchOccurrence], kind: str
+    ) -> Iterator[tuple[list[MatchOccurrence], list[ResultBatch]]]:
         """Matches as results of the statement, those of a source together."""
-        by_source: dict[int, list[Occurrence]] = {}
+        by_source: dict[int, list[MatchOccurrence]] = {}
         for occurrence in chosen:
             by_source.setdefault(id(occurrence.source), []).append(occurrence)
         for occurrences in by_source.values():

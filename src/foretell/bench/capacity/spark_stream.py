@@ -159,7 +159,7 @@ def _batch_seconds(stream: FollowedFolder, size: int) -> float:
     seconds = []
     for number in range(_FILES):
         events = _events_at_once(stream, size, number)
-        expected = stream.count + _told(events)
+        expected = stream.count + _notified(events)
         began = stream.put(events)
         stream.wait_for(expected)
         seconds.append(time.monotonic() - began)
@@ -169,7 +169,7 @@ def _batch_seconds(stream: FollowedFolder, size: int) -> float:
 def _saturated(stream: FollowedFolder, files: int) -> tuple[int, float]:
     """Large files that wait all at once: their events, and the seconds until all notifications have come."""
     waiting = [_events_at_once(stream, _LARGE, number) for number in range(files)]
-    expected = stream.count + sum(map(_told, waiting))
+    expected = stream.count + sum(map(_notified, waiting))
     began = stream.put(*waiting)
     stream.wait_for(expected)
     return files * _LARGE, time.monotonic() - began
@@ -183,7 +183,7 @@ def _events_at_once(stream: FollowedFolder, count: int, seed: int) -> NDArray[An
     return events
 
 
-def _told(events: NDArray[Any]) -> int:
+def _notified(events: NDArray[Any]) -> int:
     """How many of the events have a notification."""
     return int((events["key"] < 100).sum())
 
@@ -202,5 +202,5 @@ def _live(stream: FollowedFolder, rate: float, seconds: float) -> Floats:
         if ready > written:
             stream.put(events[written:ready])
         written = ready
-    stream.wait_for(first + _told(events))
+    stream.wait_for(first + _notified(events))
     return stream.latencies(first)
