@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from foretell.cli.output import say
 from foretell.cli.pipeline_file import read_pipeline
 from foretell.errors import InputError
 from foretell.extras import has_extra, require_extra
+from foretell.notify.files import discard_rest, standard_output
 from foretell.serve.access import LEAST_TOKEN, AccessPolicy, is_loopback
 from foretell.serve.batch_output import EMBEDDED_OUTPUTS
 from foretell.serve.embedded_pipeline import MESSAGES, EmbeddedPipeline
@@ -39,6 +39,26 @@ class ServeArguments:
     checkpoint: Path | None
     lines: bool
     quiet: bool
+
+
+class StandardLines:
+    """Lines on standard output. Where nobody reads them any more (`| head`) the pipeline goes on without."""
+
+    def __init__(self, recorder: ServiceRecorder) -> None:
+        self._stream, self._recorder, self._is_open = standard_output(), recorder, True
+
+    def write(self, lines: bytes) -> None:
+        if not self._is_open:
+            return
+        try:
+            self._stream.write(lines)
+            self._stream.flush()
+        except BrokenPipeError:
+            self._is_open = False
+            discard_rest(self._stream)
+            self._recorder.note("nobody reads standard output any more: --lines has ended")
+        except OSError as error:
+            raise InputError("cannot-write", f"cannot write the output: {error.strerror or error}") from None
 
 
 def serve(arguments: ServeArguments) -> None:
@@ -109,7 +129,7 @@ def _service(arguments: ServeArguments, pipeline: Pipeline | None, policy: Acces
 
 
 def _served(arguments: ServeArguments, engine: str, pipeline: Pipeline, recorder: ServiceRecorder) -> ServedPipeline:
-    write = sys.stdout.buffer.write if arguments.lines else None
+    write = StandardLines(recorder).write if arguments.lines else None
     if engine == "embedded":
         return EmbeddedPipeline(pipeline, recorder, write)
     require_extra("spark", "--engine spark")
