@@ -120,14 +120,16 @@ export class TimeCurve {
     const points = times.map((time, index) => [this.x(time), values[index] === null ? null : this.y(values[index])]);
     const path = pathOf(points);
     setAttribute(this.line, "d", path);
-    const gap = values.includes(null);
-    const bottom = this.y(0).toFixed(1);
-    const closed = points.length > 1 && !gap;
-    setAttribute(
-      this.area,
-      "d",
-      closed ? `${path}L${points.at(-1)[0].toFixed(1)} ${bottom}L${points[0][0].toFixed(1)} ${bottom}Z` : "",
+    const first = Math.max(
+      0,
+      values.findIndex((value) => value !== null),
     );
+    const closed = points.length - first > 1 && !values.slice(first).includes(null);
+    const bottom = this.y(0).toFixed(1);
+    const area = closed
+      ? `${path}L${points.at(-1)[0].toFixed(1)} ${bottom}L${points[first][0].toFixed(1)} ${bottom}Z`
+      : "";
+    setAttribute(this.area, "d", area);
     this.drawGrid();
   }
 
