@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
+from itertools import pairwise
 from json import JSONEncoder, dumps
 
 from foretell.arrays import Ints, distinct
@@ -19,7 +20,7 @@ def estimate_ids(results: ResultBatch, rows: Ints) -> list[str]:
     """The ids of these rows. Each is the hash of a JSON list of the statement, the lane and the events."""
     assert results.matches is not None
     begin = f"[{dumps(results.schema.name)}, "
-    keys, events = _keys(results, rows), _events(results.matches, results.schema.steps, rows)
+    keys, events = _keys(results, rows), _events(results.matches, results.schema.repeated, rows)
     return [
         sha256(f"{begin}{key}, {own}]".encode()).hexdigest()[:ID_LENGTH] for key, own in zip(keys, events, strict=True)
     ]
@@ -34,12 +35,25 @@ def _keys(results: ResultBatch, rows: Ints) -> Iterable[str]:
     return map(texts.__getitem__, which.tolist())
 
 
-def _events(matches: MatchBatch, steps: Sequence[str], rows: Ints) -> Iterable[str]:
-    """The events by the names of their steps. The steps of an estimate have one event or none."""
-    columns = [_names(matches, matches.of_step(steps.index(step), latest=True)[rows]) for step in sorted(steps)]
-    names = [dumps(step) for step in sorted(steps)]
+def _events(matches: MatchBatch, repeated: Mapping[str, bool], rows: Ints) -> Iterable[str]:
+    """The events by the names of their steps. `repeated` has the steps in their order; those of a match over estimates
+    may repeat."""
+    steps = sorted(enumerate(repeated), key=lambda numbered: numbered[1])
+    columns = [
+        _lists(matches, number, rows) if repeated[step] else _names(matches, matches.of_step(number, latest=True)[rows])
+        for number, step in steps
+    ]
+    names = [dumps(step) for _, step in steps]
     rows_of_names = zip(*columns, strict=True)
     return (_object(zip(names, row, strict=True)) for row in rows_of_names)
+
+
+def _lists(matches: MatchBatch, step: int, rows: Ints) -> list[str]:
+    """The names of the events of a repeated step as JSON; null where there are none."""
+    ends, positions = matches.events_of_step(step, rows)
+    names = _names(matches, positions)
+    lists = (names[first:stop] for first, stop in pairwise(ends.tolist()))
+    return [f"[{', '.join(own)}]" if own else "null" for own in lists]
 
 
 def _object(members: Iterable[tuple[str, str]]) -> str:
