@@ -75,6 +75,7 @@ class PageServerProcess:
     folder: Path
     arguments: tuple[str, ...] = ()
     statements: str = STATEMENTS
+    pipeline: str = PIPELINE
     port: int = field(default_factory=free_port)
     events: int = 0
     #: Seconds of event time so far.
@@ -84,7 +85,7 @@ class PageServerProcess:
     def __post_init__(self) -> None:
         (self.folder / "logins").mkdir(parents=True, exist_ok=True)
         (self.folder / "watch.ftl").write_text(self.statements, encoding="utf-8")
-        (self.folder / "pipeline.toml").write_text(PIPELINE, encoding="utf-8")
+        (self.folder / "pipeline.toml").write_text(self.pipeline, encoding="utf-8")
 
     @property
     def url(self) -> str:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,7 +16,7 @@ from urllib.parse import urlsplit
 from foretell.cli.pipeline_file import read_pipeline
 from foretell.serve.access import AccessPolicy
 from foretell.serve.embedded_pipeline import EmbeddedPipeline
-from foretell.serve.recorder import PipelineRecorder
+from foretell.serve.recorder import ServiceRecorder
 from foretell.serve.runner import PipelineRunner
 from foretell.serve.server import PageServer, bound_socket
 from foretell.serve.service import PipelineService
@@ -24,6 +25,8 @@ STREAM = "STREAM s (id STRING, k STRING, v INT, t TIMESTAMP) TIME t ID id;"
 #: The same stream with late events: it holds the last minute back.
 LATE = STREAM.replace(";", " LATE BY 1 min;")
 RISE = "SUBSCRIBE rise FROM s PER k MATCH a , b DEFINE b AS v > a.v WITHIN 1 h;"
+
+_FIRST = datetime(2026, 3, 1, 10)
 
 
 @dataclass
@@ -127,16 +130,12 @@ def lines_of(rows: list[dict[str, Any]]) -> str:
 
 def events(first: int, count: int, **values: Any) -> list[dict[str, Any]]:
     """Events of one key whose values rise, one a second; their numbers begin at `first`."""
-    return [
-        {
-            "id": f"e{n}",
-            "k": "x",
-            "v": n,
-            "t": f"2026-03-01T{10 + n // 3600:02}:{n // 60 % 60:02}:{n % 60:02}Z",
-            **values,
-        }
-        for n in range(first, first + count)
-    ]
+    return [{"id": f"e{n}", "k": "x", "v": n, "t": moment(n), **values} for n in range(first, first + count)]
+
+
+def moment(seconds: int) -> str:
+    """A time so many seconds after the first."""
+    return (_FIRST + timedelta(seconds=seconds)).isoformat() + "Z"
 
 
 def write_pipeline(folder: Path, text: str = STREAM + RISE, more: str = "", stream: str = 'path = "in"') -> Path:
@@ -152,7 +151,7 @@ def serving(
 ) -> Iterator[Served]:
     """The service of a pipeline file, until the context ends; it is then stopped regularly."""
     pipeline = read_pipeline(path)
-    recorder = PipelineRecorder("test", engine, "", read_only=read_only)
+    recorder = ServiceRecorder("test", engine, "", read_only=read_only)
     served: Any = EmbeddedPipeline(pipeline, recorder)
     if engine == "spark":
         from foretell.serve.spark_pipeline import SparkPipeline

@@ -111,6 +111,25 @@ def test_a_kill_loses_nothing(tmp_path: Path) -> None:
     assert [json.loads(row["events"])["b"] for row in rows] == [f"e{n}" for n in range(1, 300)]
 
 
+def test_a_reader_of_lines_that_goes_away(tmp_path: Path) -> None:
+    """`| head`: the pipeline goes on, and says so."""
+    pipeline = write_pipeline(tmp_path)
+    (tmp_path / "in" / "0.jsonl").write_text(lines_of(events(0, 2)))
+    with started(pipeline, "--lines") as (process, client):
+        wait_for(lambda: client.counts("rise") == {"match": 1})
+        assert process.stdout is not None
+        process.stdout.close()
+        for number in (2, 3):
+            (tmp_path / "in" / f"{number}.jsonl").write_text(lines_of(events(number, 1)))
+            wait_for(lambda: client.state()["events"] == number + 1)  # noqa: B023 - it is called at once
+        state = client.state()
+        process.stdout = None
+        status, _, errors = ended(process, signal.SIGTERM)
+    assert (state["status"], client.url[:4]) == ("running", "http")
+    assert "nobody reads standard output any more: --lines has ended" in state["notes"]
+    assert (status, "Traceback" in errors) == (0, False)
+
+
 def test_an_error_of_the_pipeline_is_the_end_status(tmp_path: Path) -> None:
     pipeline = write_pipeline(tmp_path)
     (tmp_path / "in" / "0.jsonl").write_text(lines_of(events(5, 1)))

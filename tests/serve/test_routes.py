@@ -220,6 +220,10 @@ def test_a_statement_that_others_read_stays(changeable: Served) -> None:
     )
     answer = changeable.client.request("DELETE", "/api/statements/rise")
     assert (answer.status, answer.json["error"]) == (422, "'rise' cannot be removed: 'twice' reads it")
+    changed = RISE.replace("1 h", "2 h")
+    answer = changeable.client.request("PUT", "/api/statements/rise", {"text": changed})
+    assert (answer.status, answer.json["error"]) == (422, "'rise' cannot be removed: 'twice' reads it")
+    assert answer.json["hint"] == "unsubscribe 'twice' first"
 
 
 def test_a_read_only_service(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,10 +12,11 @@ from foretell.cli.output import say
 from foretell.cli.pipeline_file import read_pipeline
 from foretell.errors import InputError
 from foretell.extras import has_extra, require_extra
+from foretell.notify.files import discard_rest, standard_output
 from foretell.serve.access import LEAST_TOKEN, AccessPolicy, is_loopback
 from foretell.serve.batch_output import EMBEDDED_OUTPUTS
 from foretell.serve.embedded_pipeline import MESSAGES, EmbeddedPipeline
-from foretell.serve.recorder import PipelineRecorder
+from foretell.serve.recorder import ServiceRecorder
 from foretell.serve.runner import PipelineRunner, ServedPipeline
 from foretell.serve.server import address_of, bound_socket, serve_until_signal
 from foretell.serve.service import PipelineService, page_title
@@ -39,6 +39,26 @@ class ServeArguments:
     checkpoint: Path | None
     lines: bool
     quiet: bool
+
+
+class StandardLines:
+    """Lines on standard output. Where nobody reads them any more (`| head`) the pipeline goes on without."""
+
+    def __init__(self, recorder: ServiceRecorder) -> None:
+        self._stream, self._recorder, self._is_open = standard_output(), recorder, True
+
+    def write(self, lines: bytes) -> None:
+        if not self._is_open:
+            return
+        try:
+            self._stream.write(lines)
+            self._stream.flush()
+        except BrokenPipeError:
+            self._is_open = False
+            discard_rest(self._stream)
+            self._recorder.note("nobody reads standard output any more: --lines has ended")
+        except OSError as error:
+            raise InputError("cannot-write", f"cannot write the output: {error.strerror or error}") from None
 
 
 def serve(arguments: ServeArguments) -> None:
@@ -97,19 +117,19 @@ def _service(arguments: ServeArguments, pipeline: Pipeline | None, policy: Acces
         from foretell.serve.demo_pipeline import DemoPipeline  # its package is an extra
 
         note = "the demonstration runs in this process: flights of 2013, a thousand times faster"
-        recorder = PipelineRecorder("Demonstration", "embedded", note, read_only=arguments.read_only)
+        recorder = ServiceRecorder("Demonstration", "embedded", note, read_only=arguments.read_only)
         demo = DemoPipeline(recorder)
         return PipelineService(recorder, demo, PipelineRunner(demo, recorder), policy, recent=demo.recent)
     assert arguments.file is not None
     engine, note = _engine(arguments.engine, pipeline)
-    recorder = PipelineRecorder(page_title(arguments.file), engine, note, read_only=arguments.read_only)
+    recorder = ServiceRecorder(page_title(arguments.file), engine, note, read_only=arguments.read_only)
     served = _served(arguments, engine, pipeline, recorder)
     runner, recent = PipelineRunner(served, recorder), getattr(served, "recent", None)
     return PipelineService(recorder, served, runner, policy, recent, tables=pipeline.tables, model=pipeline.model)
 
 
-def _served(arguments: ServeArguments, engine: str, pipeline: Pipeline, recorder: PipelineRecorder) -> ServedPipeline:
-    write = sys.stdout.buffer.write if arguments.lines else None
+def _served(arguments: ServeArguments, engine: str, pipeline: Pipeline, recorder: ServiceRecorder) -> ServedPipeline:
+    write = StandardLines(recorder).write if arguments.lines else None
     if engine == "embedded":
         return EmbeddedPipeline(pipeline, recorder, write)
     require_extra("spark", "--engine spark")
@@ -145,7 +165,7 @@ def _spark_needs(pipeline: Pipeline) -> str:
     return ""
 
 
-def _summary(recorder: PipelineRecorder) -> str:
+def _summary(recorder: ServiceRecorder) -> str:
     state = recorder.state(0)
     events = state["events"]
     notifications = sum(sum(statement["counts"].values()) for statement in state["statements"])

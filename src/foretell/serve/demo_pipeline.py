@@ -24,7 +24,7 @@ from foretell.events.arrow_interop import arrow_of, numpy_of
 from foretell.learn.model import Model
 from foretell.serve.engine_session import EngineSession
 from foretell.serve.recent_events import RecentEvents
-from foretell.serve.recorder import PipelineRecorder
+from foretell.serve.recorder import ServiceRecorder
 from foretell.serve.statement_sources import statement_sources, stream_sources
 
 #: So many seconds of event time pass in a second of the clock.
@@ -42,7 +42,7 @@ class DemoPipeline:
 
     patience = 20.0
 
-    def __init__(self, recorder: PipelineRecorder, speed: float = SPEED) -> None:
+    def __init__(self, recorder: ServiceRecorder, speed: float = SPEED) -> None:
         self._recorder, self._speed = recorder, speed
         self._program = statements()
         self._began, self._first = 0.0, microseconds(WATCHED_SINCE)

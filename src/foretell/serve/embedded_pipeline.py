@@ -39,7 +39,7 @@ from foretell.serve.checkpoint_store import CheckpointStore, PipelineCheckpoint
 from foretell.serve.engine_session import EngineSession
 from foretell.serve.file_source import FileSource
 from foretell.serve.recent_events import RecentEvents
-from foretell.serve.recorder import PipelineRecorder
+from foretell.serve.recorder import ServiceRecorder
 from foretell.serve.records import SideEvent
 from foretell.spark.notification_columns import NotificationColumns, SideRow, notification_columns
 
@@ -72,7 +72,7 @@ class EmbeddedPipeline:
     patience = 20.0
 
     def __init__(
-        self, pipeline: Pipeline, recorder: PipelineRecorder, write: Callable[[bytes], object] | None = None
+        self, pipeline: Pipeline, recorder: ServiceRecorder, write: Callable[[bytes], object] | None = None
     ) -> None:
         self._pipeline, self._recorder, self._write = pipeline, recorder, write
         self._sources: list[EventSource] = []

@@ -35,7 +35,7 @@ from foretell.notify.row_encoder import encode_json, to_row
 from foretell.serve.automaton_view import automaton_view
 from foretell.serve.notification_log import MOST_ROWS
 from foretell.serve.recent_events import RecentEvents
-from foretell.serve.recorder import PipelineRecorder
+from foretell.serve.recorder import ServiceRecorder
 from foretell.serve.records import EngineLoad, EventTime, ForecastPoint, SideEvent, StatementLoad
 from foretell.serve.statement_sources import statement_sources, stream_sources
 
@@ -67,7 +67,7 @@ class EngineSession:
     def __init__(
         self,
         engine: Engine,
-        recorder: PipelineRecorder,
+        recorder: ServiceRecorder,
         take: Results | None = None,
         *,
         limits: Limits | None = None,
@@ -217,7 +217,7 @@ class EngineSession:
         return {"rows": rows, "total": found.total, "note": note}
 
 
-def record_notifications(recorder: PipelineRecorder, found: Sequence[Notification]) -> None:
+def record_notifications(recorder: ServiceRecorder, found: Sequence[Notification]) -> None:
     """Tell a recorder new notifications: their counts, and the newest of them."""
     if isinstance(found, LazyNotifications):
         counts: Mapping[tuple[str, str], int] = found.counts()

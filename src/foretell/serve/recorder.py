@@ -75,7 +75,7 @@ class PushHistogram:
         self.longest = max(self.longest, seconds)
 
 
-class PipelineRecorder:
+class ServiceRecorder:
     def __init__(self, title: str, engine: str, note: str, *, read_only: bool = False) -> None:
         self.title, self.engine, self.engine_note, self.read_only = title, engine, note, read_only
         self._lock = threading.Lock()

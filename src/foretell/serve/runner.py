@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from foretell.errors import ForetellError, InputError
-from foretell.serve.recorder import PipelineRecorder
+from foretell.serve.recorder import ServiceRecorder
 
 _Answer = TypeVar("_Answer")
 
@@ -63,7 +63,7 @@ class _Call:
 class PipelineRunner:
     """Runs a prepared pipeline until it is stopped, ends or fails. Its errors are the recorder's."""
 
-    def __init__(self, pipeline: ServedPipeline, recorder: PipelineRecorder) -> None:
+    def __init__(self, pipeline: ServedPipeline, recorder: ServiceRecorder) -> None:
         self._pipeline, self._recorder = pipeline, recorder
         self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         self._stop = threading.Event()
@@ -152,6 +152,6 @@ def _make(call: _Call) -> None:
         call.answer.set_exception(error)
 
 
-def _ended(recorder: PipelineRecorder) -> InputError:
+def _ended(recorder: ServiceRecorder) -> InputError:
     hint = "start the service again"
     return InputError("pipeline-ended", f"the pipeline does not run any more: {recorder.status}", hint=hint)

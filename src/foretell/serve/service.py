@@ -12,7 +12,7 @@ from foretell.errors import InputError
 from foretell.lsp.background_check import BackgroundChecks
 from foretell.serve.access import AccessPolicy
 from foretell.serve.recent_events import RecentEvents
-from foretell.serve.recorder import PipelineRecorder
+from foretell.serve.recorder import ServiceRecorder
 from foretell.serve.runner import PipelineRunner, ServedPipeline
 from foretell.serve.trial import TrialProcess
 
@@ -27,7 +27,7 @@ class PipelineService:
     """`recent` has the events on which statements are tried; None where the engine keeps none. `tables` are those of
     FOR EACH statements, `model` is a model file for trials."""
 
-    recorder: PipelineRecorder
+    recorder: ServiceRecorder
     pipeline: ServedPipeline
     runner: PipelineRunner
     policy: AccessPolicy

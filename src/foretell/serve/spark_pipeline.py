@@ -29,7 +29,7 @@ from foretell.notify.messages import rows_of_batch
 from foretell.serve.automaton_view import automaton_view
 from foretell.serve.engine_session import require_statements, unknown_statement
 from foretell.serve.notification_log import Row
-from foretell.serve.recorder import PipelineRecorder
+from foretell.serve.recorder import ServiceRecorder
 from foretell.serve.records import EngineLoad, ForecastPoint, SideEvent
 from foretell.serve.runner import PipelineEnd
 from foretell.serve.statement_sources import statement_sources, stream_sources
@@ -52,7 +52,7 @@ class SparkPipeline:
     patience = _CHANGE_SECONDS + 10
 
     def __init__(
-        self, pipeline: Pipeline, recorder: PipelineRecorder, write: Callable[[bytes], object] | None = None
+        self, pipeline: Pipeline, recorder: ServiceRecorder, write: Callable[[bytes], object] | None = None
     ) -> None:
         self._pipeline, self._recorder, self._write = pipeline, recorder, write or (lambda _: None)
         self._folder = tempfile.TemporaryDirectory(prefix="foretell-serve-")

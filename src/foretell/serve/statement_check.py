@@ -64,7 +64,7 @@ class TypedText:
 
     def _checked(self) -> list[dict[str, Any]]:
         """Check the statements, and again without the one that is refused, until no more are."""
-        before = self._before(self.statements)
+        before = self._before(self._independent_names())
         whole, shift = before + self.text, before.count("\n")
         statements, errors = list(parse_text(whole).statements), list[dict[str, Any]]()
         while len(errors) < _MOST_ERRORS:
@@ -111,6 +111,13 @@ class TypedText:
                 wanted.add(name)
                 todo += self.statements[name].reads
         return [name for name in self.statements if name in wanted]
+
+    def _independent_names(self) -> list[str]:
+        """The running statements that do not read the one that is changed, directly or through others."""
+        dependent = set() if self.changed is None else {self.changed}
+        while more := {n for n, s in self.statements.items() if n not in dependent and dependent & set(s.reads)}:
+            dependent |= more
+        return [name for name in self.statements if name not in dependent]
 
     def _before(self, names: Iterable[str]) -> str:
         texts = [stream.text for stream in self.streams.values() if stream.text]

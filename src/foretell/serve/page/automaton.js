@@ -60,7 +60,7 @@ export class AutomatonPicture {
 
   labelOf(id) {
     const state = this.automaton.states.find((candidate) => candidate.id === id);
-    return state ? stateLabel(state, this.automaton.edges) : String(id);
+    return state ? stateLabel(state, this.automaton.edges) : null;
   }
 
   draw(form) {

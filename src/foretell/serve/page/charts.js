@@ -27,8 +27,8 @@ function pathOf(points) {
 
 /** A curve over the last minutes: `update({times, values})`, times in seconds. */
 export class TimeCurve {
-  constructor({ label, height = 148, format, axis = format, describeTime, tone = "accent" }) {
-    Object.assign(this, { label, height, format, axis, describeTime });
+  constructor({ label, height = 148, format, axis = format, describeTime, tone = "accent", least = 1 }) {
+    Object.assign(this, { label, height, format, axis, describeTime, least });
     this.area = s("path", { class: `curve-area ${tone}` });
     this.line = s("path", { class: `curve-line ${tone}` });
     this.grid = s("g", { class: "grid" });
@@ -110,7 +110,7 @@ export class TimeCurve {
     const known = values.filter((value) => value !== null);
     this.to = times.at(-1) ?? 0;
     this.from = Math.min(times[0] ?? 0, this.to - 60);
-    this.top = roundAbove(Math.max(0, ...known));
+    this.top = roundAbove(Math.max(this.least, ...known));
     if (this.width) this.drawLines();
     this.drawCursor();
   }
@@ -120,14 +120,16 @@ export class TimeCurve {
     const points = times.map((time, index) => [this.x(time), values[index] === null ? null : this.y(values[index])]);
     const path = pathOf(points);
     setAttribute(this.line, "d", path);
-    const gap = values.includes(null);
-    const bottom = this.y(0).toFixed(1);
-    const closed = points.length > 1 && !gap;
-    setAttribute(
-      this.area,
-      "d",
-      closed ? `${path}L${points.at(-1)[0].toFixed(1)} ${bottom}L${points[0][0].toFixed(1)} ${bottom}Z` : "",
+    const first = Math.max(
+      0,
+      values.findIndex((value) => value !== null),
     );
+    const closed = points.length - first > 1 && !values.slice(first).includes(null);
+    const bottom = this.y(0).toFixed(1);
+    const area = closed
+      ? `${path}L${points.at(-1)[0].toFixed(1)} ${bottom}L${points[first][0].toFixed(1)} ${bottom}Z`
+      : "";
+    setAttribute(this.area, "d", area);
     this.drawGrid();
   }
 
@@ -173,16 +175,27 @@ export class TimeCurve {
 
 const spanText = (seconds) => (seconds >= 90 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds)} s`);
 
-/** The probability of a forecast, from 0 to 1, with its threshold: narrow enough for a card. */
+let gradients = 0;
+
+/** The probability of a forecast, from 0 to 1, with its threshold: narrow enough for a card. What is above the threshold is
+ * coloured, by a gradient whose two colours meet there. */
 export class ProbabilityCurve {
   constructor() {
+    gradients += 1;
+    const id = `probability-colours-${gradients}`;
+    this.stops = ["above", "above", "below", "below"].map((side) => s("stop", { class: `stop-${side}` }));
+    const gradient = s(
+      "linearGradient",
+      { id, gradientUnits: "userSpaceOnUse", x1: 0, x2: 0, y1: 0, y2: 64 },
+      this.stops,
+    );
     this.threshold = s("line", { class: "threshold", x1: 0, x2: 240 });
-    this.above = s("path", { class: "curve-area forecast" });
-    this.line = s("path", { class: "curve-line forecast" });
+    this.above = s("path", { class: "curve-area", fill: `url(#${id})` });
+    this.line = s("path", { class: "curve-line", stroke: `url(#${id})` });
     // A line of no length with round ends: a dot that keeps its form while the picture is stretched.
     this.last = s("path", { class: "last-point forecast" });
     const frame = s("path", { class: "frame", d: "M0 3H240M0 61H240" });
-    const parts = [frame, this.above, this.threshold, this.line, this.last];
+    const parts = [s("defs", {}, gradient), frame, this.above, this.threshold, this.line, this.last];
     this.svg = s(
       "svg",
       { class: "sparkline", viewBox: "0 0 240 64", preserveAspectRatio: "none", "aria-hidden": "true" },
@@ -201,6 +214,8 @@ export class ProbabilityCurve {
         const x = (index * step).toFixed(1);
         path += index ? `H${x}V${y(probability).toFixed(1)}` : `M${x} ${y(probability).toFixed(1)}`;
       });
+    const edge = Math.min(1, (y(threshold ?? 1) + 0.5) / 64);
+    [0, edge, edge, 1].forEach((offset, index) => setAttribute(this.stops[index], "offset", offset));
     setAttribute(this.line, "d", path);
     setAttribute(this.above, "d", path ? `${path}V61H0Z` : "");
     setAttribute(this.threshold, "y1", y(threshold ?? 1));

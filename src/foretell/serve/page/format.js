@@ -34,8 +34,8 @@ export function bytes(value) {
 
 export function percent(value) {
   if (!known(value)) return NONE;
-  if (value > 0 && value < 0.001) return "< 0.1%";
-  if (value < 1 && value > 0.999) return "> 99.9%";
+  if (value > 0 && value < 0.001) return "<0.1%";
+  if (value < 1 && value > 0.999) return ">99.9%";
   const shown = value * 100;
   return `${shown < 10 && shown > 0 ? TENTH.format(shown) : WHOLE.format(shown)}%`;
 }

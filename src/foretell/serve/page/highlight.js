@@ -11,6 +11,11 @@ const CONSTANTS = "true false";
 const TYPES = "bool int float string timestamp";
 const UNITS = "us|microseconds?|ms|milliseconds?|s|secs?|seconds?|min|mins|minutes?|h|hours?|d|days?|weeks?";
 
+//: Names of attributes too: they are keywords where they stand in capitals.
+const AMBIGUOUS = new Set(
+  "time id order by score events first last late loss past next to of ties independent".split(" "),
+);
+
 const CLASSES = new Map(
   Object.entries({ keyword: KEYWORDS, operator: WORDS, constant: CONSTANTS, type: TYPES }).flatMap(([name, words]) =>
     words.split(" ").map((word) => [word, name]),
@@ -33,6 +38,7 @@ const TOKENS = new RegExp(
 );
 
 function classOf(groups, text) {
+  if (groups.word && AMBIGUOUS.has(text)) return "";
   if (groups.word) return CLASSES.get(text.toLowerCase()) ?? "";
   if (groups.call) return CLASSES.get(text.toLowerCase()) ?? "function";
   return Object.keys(groups).find((name) => groups[name] !== undefined);

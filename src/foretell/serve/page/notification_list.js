@@ -27,13 +27,21 @@ export const KIND_NAMES = {
   token: "Token",
 };
 
+const lostSteps = (row) => row.estimate?.lost ?? {};
+
+/** The events of the steps; an unbound step has none, a lost one says so. */
+function eventsText(row) {
+  const present = Object.entries(row.events ?? {}).filter(([step, event]) => event !== null || step in lostSteps(row));
+  return pairsText(Object.fromEntries(present.map(([step, event]) => [step, event ?? "lost"])));
+}
+
 /** What tells this notification from others of its statement, in a line. */
 function brief(row) {
   if (row.kind === "forecast") return horizonText(row.horizon);
   // The id of a match is the row of its FOR EACH table; that of an estimate says nothing to a reader.
   const hasReader = row.kind === "match" || row.kind === "token";
   const reader = hasReader && row.id !== null && row.id !== undefined ? `id = ${valueText(row.id)}` : "";
-  return [reader, pairsText(row.bindings) || pairsText(row.events)].filter(Boolean).join(", ");
+  return [reader, pairsText(row.bindings) || eventsText(row)].filter(Boolean).join(", ");
 }
 
 const isCertain = (row) => row.kind === "match" || row.kind === "token" || typeof row.probability !== "number";
@@ -96,8 +104,8 @@ export function detailList(row) {
     ["Horizon", horizonText(row.horizon)],
     ["Id", row.id === null || row.id === undefined ? "" : valueText(row.id)],
     ["Values", pairsTable(row.bindings)],
-    ["Events", pairsTable(row.events, row.step_times, row.estimate ? "lost, or no part of it" : "no part of it")],
-    ["Rests on", estimateList(row.estimate)],
+    ["Events", pairsTable(row.events, row.step_times, (step) => (step in lostSteps(row) ? "lost" : "no part of it"))],
+    ["Rests on", estimateList(row)],
   ];
   const shown = entries.filter(([, content]) => content);
   return h(
@@ -122,7 +130,7 @@ function copyButton(row) {
   return [button("Copy as JSON", copy, { kind: "small" })];
 }
 
-function pairsTable(pairs, times = null, absent = "") {
+function pairsTable(pairs, times = null, absent = () => "NULL") {
   const entries = Object.entries(pairs ?? {});
   if (!entries.length) return "";
   const line = ([name, value]) => {
@@ -131,21 +139,22 @@ function pairsTable(pairs, times = null, absent = "") {
       moment === null || moment === undefined
         ? null
         : h("span", { class: "muted", text: ` at ${valueText([moment].flat().map((time) => eventTime(time).text))}` });
-    return h("li", {}, h("b", { text: name }), ` ${value === null && absent ? absent : valueText(value)}`, at);
+    return h("li", {}, h("b", { text: name }), ` ${value === null ? absent(name) : valueText(value)}`, at);
   };
   return h("ul", { class: "pairs" }, entries.map(line));
 }
 
-function estimateList(estimate) {
-  if (!estimate) return "";
-  const lost = (estimate.lost ?? []).map(({ step, low, high }) =>
+function estimateList(row) {
+  if (!row.estimate) return "";
+  const lost = Object.entries(lostSteps(row)).map(([step, { low, high }]) =>
     h("li", {}, h("b", { text: step }), ` was lost, 80% between ${eventTime(low).text} and ${eventTime(high).text}`),
   );
-  const gaps = (estimate.gaps ?? []).map(({ after, before, factor }) =>
+  const gaps = (row.estimate.gaps ?? []).map(({ after, before, factor }) =>
     h(
       "li",
       {},
-      `gap ${after ? `after ${after}` : "from the window's start"} ${before ? `before ${before}` : "to its end"}: × ${percent(factor)}`,
+      `gap ${after ? `after ${after}` : "from the window's start"} ${before ? `before ${before}` : "to its end"}: ` +
+        `probability ${percent(factor)}`,
     ),
   );
   return h("ul", { class: "pairs" }, lost, gaps);

@@ -59,6 +59,7 @@ export function createView({ store, parameters }) {
   const replaces = parameters.name ?? null;
   const draft = replaces ?? " new";
   const heading = replaces ? `Change ${replaces}` : "Add a statement";
+  const title = h("h1", { tabindex: "-1", text: heading });
   const place = h("div");
   const trial = new Trial();
   const tryButton = button("Try on the last hour", () => tryText(), { title: "Alt+Enter" });
@@ -90,7 +91,7 @@ export function createView({ store, parameters }) {
     "div",
     { class: "view" },
     h("p", { class: "crumbs" }, h("a", { href: "#/statements", text: "Statements" })),
-    h("div", { class: "view-head" }, h("h1", { tabindex: "-1", text: heading })),
+    h("div", { class: "view-head" }, title),
     h("div", { class: "pair editor-pair" }, writing, trial.element),
     section("Streams that it can read", {}, streams),
   );
@@ -167,11 +168,13 @@ export function createView({ store, parameters }) {
       if (!state) return;
       if (!editor) begin(state);
       save.hidden = !state.can_change;
+      if (!state.can_change) setText(title, replaces ? `Check or try ${replaces}` : "Check or try a statement");
       setText(
         note,
         state.can_change
           ? consequence
-          : state.change_note || "This server is read-only: statements can be checked and tried here, but not saved.",
+          : sentences(state.change_note) ||
+              "This server is read-only: statements can be checked and tried here, but not saved.",
       );
     },
     destroy: () => editor?.destroy(),

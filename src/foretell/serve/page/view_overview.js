@@ -74,6 +74,7 @@ export function createView({ store }) {
       label: "Memory of the state",
       format: (value) => (value === null ? "not known" : bytes(value)),
       axis: bytes,
+      least: 1000,
       describeTime,
       tone: "cool",
     }),
@@ -121,8 +122,10 @@ export function createView({ store }) {
       .flatMap(({ counts }) => Object.values(counts))
       .reduce((all_, each) => all_ + each, 0);
     setText(notifications.detail, `${compact(total)} in all`);
-    setText(partial.value, compact(sum(state.statements, "partial_matches")));
-    const unknown = sum(state.statements, "partial_matches") === null && state.statements.length > 0;
+    // Spark knows the number for all statements together.
+    const partialMatches = sum(state.statements, "partial_matches") ?? state.partial_matches;
+    setText(partial.value, compact(partialMatches));
+    const unknown = typeof partialMatches !== "number" && state.statements.length > 0;
     setText(
       partial.detail,
       unknown ? "not known on this engine" : `of ${plural(state.statements.length, "statement")}`,
@@ -137,10 +140,15 @@ export function createView({ store }) {
     setAttribute(asides.element, "class", `tile${store.asides.late + store.asides.quarantined ? " attention" : ""}`);
   }
 
+  function showCurve(curve, times, values) {
+    const isKnown = !times.length || values.some((value) => value !== null);
+    curve.element.parentElement.hidden = !isKnown;
+    if (isKnown) curve.update({ times, values });
+  }
+
   function showState(state) {
     showTiles(state);
-    for (const [name, curve] of Object.entries(curves))
-      curve.update({ times: store.history.seconds, values: store.history[name] });
+    for (const [name, curve] of Object.entries(curves)) showCurve(curve, store.history.seconds, store.history[name]);
     statements.update(state.statements, store);
     streams.update(state.streams);
     notesSection.hidden = !state.notes?.length;

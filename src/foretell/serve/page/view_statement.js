@@ -28,7 +28,13 @@ function partialMatchTable(labelOf) {
     empty: emptyState("No partial matches now.", "A partial match appears when an event begins the pattern."),
     columns: [
       { id: "key", label: "Key", render: ({ key }) => keyText(key) },
-      { id: "state", label: "State", render: ({ state }) => labelOf(state) },
+      {
+        id: "state",
+        label: "State",
+        render: ({ state }) => labelOf(state) ?? "–",
+        // The diagram of a statement that runs as several patterns has other states than these.
+        hidden: (rows) => rows.every(({ state }) => labelOf(state) === null),
+      },
       {
         id: "began",
         label: "Began (UTC)",
@@ -61,7 +67,7 @@ export function createView({ store, parameters, announce }) {
   const code = h("div");
   const picture = new AutomatonPicture();
   const automatonFault = h("p", { class: "fault", hidden: true });
-  const partial = partialMatchTable((id) => (picture.automaton ? picture.labelOf(id) : String(id)));
+  const partial = partialMatchTable((id) => (picture.automaton ? picture.labelOf(id) : null));
   const partialNote = h("p", { class: "muted note" });
   const cards = forecastCards({ label: "Forecasts of this statement", named: false });
   const forecastSection = section(
@@ -147,6 +153,7 @@ export function createView({ store, parameters, announce }) {
     setTime(figures.last_at.value, last.text, last.exact);
     actions.hidden = false;
     remove.hidden = !store.state.can_change;
+    setText(change, store.state.can_change ? "Change or try" : "Check or try");
     if (statement.text !== shownText) code.replaceChildren(codeBlock(statement.text, `Text of ${name}`));
     shownText = statement.text;
   }

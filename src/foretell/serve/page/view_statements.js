@@ -1,6 +1,7 @@
 // All statements, and the way to a new one.
 
 import { h, icon, section } from "./dom.js";
+import { sentences } from "./format.js";
 import { highlighted } from "./highlight.js";
 import { statementTable } from "./statement_table.js";
 
@@ -10,7 +11,7 @@ export function addLink(state) {
     return h("a", { class: "button primary", href: "#/new" }, icon("plus"), h("span", { text: "Add a statement" }));
   const why = state.read_only
     ? "This server is read-only; start it without --read-only to add statements."
-    : state.change_note;
+    : sentences(state.change_note);
   return h(
     "span",
     {},
