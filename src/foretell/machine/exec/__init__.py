@@ -17,6 +17,7 @@ from foretell.machine.kernels import (
     probe,
     reverse_scan,
     run_checks,
+    run_lists,
     strict,
 )
 
@@ -36,6 +37,7 @@ cache_on_disk(
     probe,
     reverse_scan,
     run_checks,
+    run_lists,
     strict,
 )
 

@@ -73,8 +73,11 @@ def _guard_spans(tables: NfaTables) -> Ints:
 
 
 @cache
-def kernel_for(kernel: Function, extent: Extent, *, rows: bool = False) -> Function:
-    """The variant of a kernel that has all that a plan reaches; with `rows` its runs carry rows of a template."""
+def kernel_for(kernel: Function, extent: Extent, *, rows: bool = False, many_states: bool = False) -> Function:
+    """The variant of a kernel that has all that a plan reaches; with `rows` its runs carry rows of a template, with
+    `many_states` it visits only those that have runs."""
+    if many_states:
+        kernel = with_callees(kernel, _MANY_STATES, "_occupied")
     if rows:
         kernel = with_callees(with_callees(kernel, _WITH_ROWS, "_rows"), _ROW_GUARDS, "_parted")
     reachable = callees_of(kernel)
@@ -96,6 +99,11 @@ _WITH_ROWS: Mapping[Any, Any] = {
     general.held_edges: row_runs.open_rows,
     general.advance_run: row_runs.advance_rows,
     general.begin_runs: row_runs.begin_rows,
+}
+#: Where there are many states. (Both in one kernel would be compiled for every statement.)
+_MANY_STATES: Mapping[Any, Any] = {
+    general.advance_states: general.advance_occupied,
+    general.new_runs_of_states: general.new_runs_of_occupied,
 }
 _ROW_GUARDS: Mapping[Any, Any] = {actions.guard_holds: row_runs.row_guard_holds}
 _STUBS: Mapping[str, Mapping[Any, Any]] = {

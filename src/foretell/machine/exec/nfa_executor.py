@@ -100,7 +100,8 @@ class NfaExecutor:
             self._tables if late is None else Held(self.nfa.tables._replace(edges=late.edges), self._tables)
         )
         chosen, extent = self.nfa.kernel.kernel.value, extent_of(self.nfa)
-        self._kernel = kernel_for(_KERNELS[chosen], extent, rows=self.rows is not None)
+        parts = {"rows": self.rows is not None, "many_states": self.pool.has_many_states}
+        self._kernel = kernel_for(_KERNELS[chosen], extent, **parts)
         self._is_longest = chosen in (Kernel.LONGEST, Kernel.LONGEST_GENERAL)
         self._is_lockstep = chosen.lockstep
         self.columns.prepare(self.nfa, interprets=extent is not Extent.PREDICATES and not chosen.lockstep)

@@ -178,6 +178,11 @@ class RunPool:
         )
 
     @property
+    def has_many_states(self) -> bool:
+        """Whether lanes note which of their states have runs."""
+        return self._words > 0
+
+    @property
     def _words(self) -> int:
         """The words of a lane's states with runs. Where runs are listed by a key, none: a lane has several lists."""
         listed = self.nfa.strict or bool((self.nfa.tables.states[:, layout.STATE_KEY] != layout.NONE).any())

@@ -12,7 +12,7 @@ from typing import Any
 from foretell.machine.kernels.actions import apply_updates, begin_match, code_holds, emit
 from foretell.machine.kernels.decorators import expanded, inlined, kernel
 from foretell.machine.kernels.fresh_runs import add_fresh
-from foretell.machine.kernels.general import ask_threads, count_ticks, edge_is_open, mark_ending, take
+from foretell.machine.kernels.general import take
 from foretell.machine.kernels.layout import (
     DESCENT_DEPTH,
     DESCENT_DIRECT,
@@ -40,6 +40,7 @@ from foretell.machine.kernels.layout import (
     U,
 )
 from foretell.machine.kernels.structs import Batch, NfaTables, Output, RowBatch, Runs, Values
+from foretell.machine.kernels.threads import ask_threads, count_ticks, edge_is_open, mark_ending
 
 #: So many rows are not counted: looking them up would take longer than room for all of them is worth.
 _FEW = 8
