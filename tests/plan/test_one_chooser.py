@@ -29,6 +29,7 @@ USERS: Mapping[str, set[str]] = {
     "choose_keys": {"plan/compile.py", "plan/explain.py", "plan/single_nfa.py"},
     "choose_kernel": {"plan/lower/flatten.py", "plan/performance_hints.py"},
     "choose_detection": {"plan/lower/detection.py"},
+    "choose_run_index": {"plan/lower/row_levels.py"},
     "choose_late_guards": {"plan/lower/flatten.py", "plan/filter_report.py"},
     "choose_executor": set(),
     "arrival_hindrance": set(),

@@ -11,10 +11,12 @@ import numpy as np
 
 from foretell.arrays import Appendable, Ints
 from foretell.events.ingest.template_tables import TemplateTable
+from foretell.filter.optimisations import chosen_optimisations
 from foretell.filter.profile_matches import ProfileMatches
 from foretell.filter.row_profiles import UNSATISFIABLE, RowProfiles, distinct_values
 from foretell.filter.row_trie import RowTrie
 from foretell.filter.string_dictionary import StringDictionary
+from foretell.machine.kernels import layout
 from foretell.machine.kernels.structs import RowBatch, Values
 from foretell.machine.row_store import RowStore
 from foretell.machine.template_rows import SortedRows
@@ -46,6 +48,9 @@ class TrieRows(SortedRows):
         self._profiles = [Appendable(np.int64) for _ in self.sites]
         for site, profiles in zip(self.sites, self._profiles, strict=True):
             profiles.append(site.numbers)
+        self._waits = self.levels.waits
+        if not chosen_optimisations().instances:
+            self._waits = np.full_like(self._waits, layout.NONE)
         self._sorted_rows, self._renumbered = np.zeros(0, np.int64), False
         self._index()
 
@@ -152,6 +157,7 @@ class TrieRows(SortedRows):
             starts=starts,
             stops=trie.ends[0].take(starts, mode="clip"),
             descents=self.levels.descents,
+            waits=self._waits,
         )
 
     @cached_property

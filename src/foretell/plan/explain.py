@@ -15,6 +15,7 @@ from foretell.plan.compile import PlanCompiler
 from foretell.plan.expressions import EveryNth, IndexKey
 from foretell.plan.filter_report import filter_choices
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
+from foretell.plan.lower.row_levels import RowLevels
 from foretell.plan.match_plan import MatchPlan, NfaGroupPlan
 from foretell.plan.nfa.automaton import Automaton, Edge
 from foretell.plan.nfa.automaton_size import MOST_EDGES
@@ -261,6 +262,15 @@ def _kernel_choices(strategy: Strategy, nfa: SharedNfa | None) -> Iterator[Expla
                 keyed = choose_keys(nfa, observed=strategy.observation is not None)
                 indexed = any(state.waiting.key is not None for state in nfa.states)
                 yield ExplainedChoice("key index", "yes" if indexed else "no", keyed.why)
+                if nfa.compiled.rows is not None:
+                    yield _run_index(nfa.compiled.rows)
+
+
+def _run_index(rows: RowLevels) -> ExplainedChoice:
+    """The choice of how an event finds partial matches that carry rows of a template."""
+    count = len(rows.index.value)
+    value = f"at {count} state{'' if count == 1 else 's'}" if count else "no"
+    return ExplainedChoice("profile lists", value, rows.index.why)
 
 
 # ── structure ──
@@ -294,9 +304,13 @@ def _sizes(nfa: CompiledNfa) -> tuple[int, int, int]:
 
 
 def _key(nfa: CompiledNfa, state: int) -> str | None:
-    """The key by which the partial matches at a state are indexed."""
+    """The key by which the partial matches at a state are indexed, and the parameters of their profiles."""
     hashed = nfa.key(state)
-    return expression_text(hashed.expression) if isinstance(hashed, IndexKey) else None
+    keys = [expression_text(hashed.expression)] if isinstance(hashed, IndexKey) else []
+    if nfa.rows is not None and state in nfa.rows.index.value:
+        site = nfa.rows.sites[nfa.rows.index.value[state]]
+        keys.append(f"the profile of {', '.join(f':{name}' for name in site.parameters)}")
+    return " and ".join(keys) or None
 
 
 def _link(link: Connector) -> str:

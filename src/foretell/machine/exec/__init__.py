@@ -17,6 +17,7 @@ from foretell.machine.kernels import (
     probe,
     reverse_scan,
     run_checks,
+    run_index,
     run_lists,
     strict,
 )
@@ -37,6 +38,7 @@ cache_on_disk(
     probe,
     reverse_scan,
     run_checks,
+    run_index,
     run_lists,
     strict,
 )

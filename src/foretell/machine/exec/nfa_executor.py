@@ -77,7 +77,7 @@ class NfaExecutor:
         self.refusals: list[tuple[int, Ints, Limit]] = []
         self.dropped: dict[int, int] = {}
         self.dropped_by: Limit = "lane"
-        self.pool = RunPool(self.nfa, self.ledger.limits.lane)
+        self.pool = RunPool(self.nfa, self.ledger.limits.lane, rows=self.rows is not None)
         self._open_runs = OpenRuns(self.pool)
         if self.rows is not None:
             self.pool.grow(ROOM_FOR_ROWS)
@@ -388,6 +388,8 @@ class NfaExecutor:
         """Go on from a state of the same NFA, which runs these subscriptions."""
         self.columns.restore(state, bounds)
         self.pool.restore(state, self._recorded_runs(bounds, plans))
+        if self.rows is not None:
+            self.pool.index_rows(self.rows.batch([], 0, 0))
         is_float = self.nfa.time is Type.FLOAT
         self.now = None if state["now"] is None else instant(state["now"], "the time of runs", is_float=is_float)
         self.stopped = _recorded_stops(state["refused"], bounds, plans)

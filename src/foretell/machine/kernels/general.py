@@ -160,7 +160,7 @@ def new_runs_of_states(lane: Any, row: Any, tables: NfaTables, batch: Batch, run
     """The same of the runs that there are."""
     count = 0
     for state in range(U(runs.lanes.heads.shape[1])):
-        count += _new_runs_of_state(state, lane, row, tables, batch, runs)
+        count += new_runs_of_state(state, lane, row, tables, batch, runs)
     return count
 
 
@@ -172,14 +172,15 @@ def new_runs_of_occupied(lane: Any, row: Any, tables: NfaTables, batch: Batch, r
         word, state = occupied[lane, place], place << WORD_SHIFT
         while word != 0:
             if word & ONE != 0:
-                count += _new_runs_of_state(state, lane, row, tables, batch, runs)
+                count += new_runs_of_state(state, lane, row, tables, batch, runs)
             word >>= ONE
             state += ONE
     return count
 
 
 @expanded
-def _new_runs_of_state(state: Any, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs) -> int:
+def new_runs_of_state(state: Any, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs) -> int:
+    """The same of the runs at one state."""
     cells, states = runs.registers.integers, tables.states
     touch, key = states[state, STATE_TOUCH], states[state, STATE_KEY]
     if touch != NONE and not batch.events.predicates[touch, row]:
@@ -198,9 +199,7 @@ def _new_runs_of_state(state: Any, lane: Any, row: Any, tables: NfaTables, batch
 
 
 @expanded
-def _advance_state(
-    state: Any, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output
-) -> bool:
+def advance_state(state: Any, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output) -> bool:
     """Show an event to the runs at a state that it may touch; return whether it touches any."""
     cells, lanes, states = runs.registers.integers, runs.lanes, tables.states
     touch, key = states[state, STATE_TOUCH], states[state, STATE_KEY]
@@ -237,7 +236,7 @@ def advance_states(lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: R
     """Show an event to the runs of a lane, state by state; return whether it touches any."""
     touched = False
     for state in range(U(runs.lanes.heads.shape[1])):
-        touched |= _advance_state(state, lane, row, tables, batch, runs, output)
+        touched |= advance_state(state, lane, row, tables, batch, runs, output)
     return touched
 
 
@@ -254,7 +253,7 @@ def advance_occupied(lane: Any, row: Any, tables: NfaTables, batch: Batch, runs:
                 state += BYTE_SHIFT
                 continue
             if word & ONE != 0:
-                touched |= _advance_state(state, lane, row, tables, batch, runs, output)
+                touched |= advance_state(state, lane, row, tables, batch, runs, output)
                 if heads[lane, state] == NONE:
                     occupied[lane, place] &= ~(ONE << (state & WORD_MASK))
             word >>= ONE
@@ -285,7 +284,7 @@ def advance_runs(
         begin_runs(lane, row, tables, batch, runs, output)
     fresh = U(counters[FRESH])
     if fresh != NONE:
-        admit_fresh(fresh, tables.states, runs)
+        admit_fresh(fresh, row, tables, batch, runs)
         touched = True
     return fresh, touched
 
