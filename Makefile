@@ -84,7 +84,7 @@ docs: $(ready)  ## the documentation, in docs/_build/html
 	$(bin)/python -m sphinx --fail-on-warning --keep-going --quiet docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-demo: $(ready)  ## the main job on a small example
+demo: $(ready)  ## the main job, on a year of flights
 	$(bin)/foretell demo
 
 bench: $(ready)  ## measure

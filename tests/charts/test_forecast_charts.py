@@ -20,11 +20,11 @@ def test_pictures_of_each_subscription() -> None:
     other = [replace(scorecard, subscription='odd "name" </script>') for scorecard in heat(days=300)]
     report = Report.of([*heat(days=300), *other], ["very <old>"])
     drawn = report_charts(report)
-    parts = ("reliability", "precision", "recall", "true", "false", "notified", "foreseen")
+    parts = ("reliability", "precision", "recall", "true", "false", "notified", "foreseen", "trade")
     assert [p.slug for p in drawn] == [f"s{number}-{part}" for number in range(2) for part in parts]
     for word in ("heat: precision", "within 1 event", "within 6 events", "threshold", "0.8"):
         assert word in svg(drawn[1])
-    text = forecast_page(report)
+    text = forecast_page(report).html()
     assert not re.search(r"<script[^>]*\bsrc=|<link\b|@import", text)
     assert "very &lt;old&gt;" in text
     assert "Probability forecasts" in text
@@ -34,7 +34,7 @@ def test_pictures_of_each_subscription() -> None:
 def test_what_was_never_forecast_is_not_drawn() -> None:
     silent = heat(days=50, horizons=(3,), distort=lambda p: np.full(len(p), np.nan))
     assert report_charts(Report.of(silent)) == []
-    assert "without a forecast" in forecast_page(Report.of(silent))
+    assert "without a forecast" in forecast_page(Report.of(silent)).html()
 
 
 def test_a_page_has_curves_of_some_subscriptions_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,7 +43,7 @@ def test_a_page_has_curves_of_some_subscriptions_and_says_so(monkeypatch: pytest
     rare = replace(scorecard, subscription="rare", overall=replace(scorecard.overall, positives=0))
     report = Report.of([replace(scorecard, subscription="first"), rare, replace(scorecard, subscription="second")])
     assert {p.title.split(":")[0] for p in report_charts(report)} == {"first", "second"}
-    assert "1 more are left out" in forecast_page(report)
+    assert "1 more are left out" in forecast_page(report).html()
 
 
 def test_rare_matches_have_logarithmic_axes() -> None:

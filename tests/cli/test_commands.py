@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from foretell.cli import demo
+from foretell.cli import small_demo
 from tests.command import foretell
 
 DEMONSTRATION = Path(str(files("foretell.cli"))) / "demonstration"
@@ -200,7 +200,7 @@ def test_a_file_that_is_not_what_its_ending_says(folder: Path, name: str, conten
 
 
 def test_demo_shows_what_happened(folder: Path) -> None:
-    done = foretell(folder, "demo")
+    done = foretell(folder, "demo", "--small")
     assert done.returncode == 0
     assert "has happened" in done.stdout
     assert "may have happened" in done.stdout
@@ -210,7 +210,7 @@ def test_demo_shows_what_happened(folder: Path) -> None:
 
 def test_demo_fits_into_80_columns(folder: Path) -> None:
     text = (DEMONSTRATION / "watch.ftl").read_text()
-    shown = foretell(folder, "demo").stdout
+    shown = foretell(folder, "demo", "--small").stdout
     assert shown.startswith(text)
     assert max(map(len, shown.splitlines())) <= 80
     assert "ip = 128.100.2.15   fail: e0, e1, e2   ok: e3\n" in shown
@@ -218,10 +218,10 @@ def test_demo_fits_into_80_columns(folder: Path) -> None:
 
 def test_demo_uses_no_colours_that_a_light_or_a_dark_terminal_hides(monkeypatch: pytest.MonkeyPatch) -> None:
     console = Console(file=io.StringIO(), force_terminal=True, color_system="truecolor", highlight=False)
-    monkeypatch.setattr(demo, "Console", lambda **_: console)
+    monkeypatch.setattr(small_demo, "Console", lambda **_: console)
     written = io.BytesIO()
-    monkeypatch.setattr(demo, "standard_output", lambda: written)
-    demo.show()
+    monkeypatch.setattr(small_demo, "standard_output", lambda: written)
+    small_demo.show()
     assert set(re.findall(r"\x1b\[([0-9;]*)m", written.getvalue().decode())) <= {"0", "1", "2"}
 
 
@@ -266,7 +266,7 @@ def shell(folder: Path, arguments: str, rest: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("command", [shlex.join(RUN), "demo", "bench language"])
+@pytest.mark.parametrize("command", [shlex.join(RUN), "demo --small", "bench language"])
 def test_output_that_is_closed_or_full(folder: Path, command: str) -> None:
     message = "error: cannot write the output: {0}\n"
     assert shell(folder, command, ">&-") == (1, "", message.format("standard output is closed"))
@@ -286,7 +286,7 @@ def test_an_error_without_standard_error_is_not_output(folder: Path) -> None:
     assert shell(folder, "run no.ftl", "2>&-") == (1, "", "")
 
 
-@pytest.mark.parametrize("command", [shlex.join(RUN), "demo", "bench language"])
+@pytest.mark.parametrize("command", [shlex.join(RUN), "demo --small", "bench language"])
 def test_a_reader_that_has_seen_enough(folder: Path, command: str) -> None:
     status, shown, errors = shell(folder, command, "| head -1")
     assert (status, len(shown.splitlines()), errors) == (0, 1, "")

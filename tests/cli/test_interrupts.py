@@ -22,7 +22,7 @@ class Interrupt:
 
 module = sys.argv.pop()
 sys.meta_path.insert(0, Interrupt())
-sys.argv = ["-m", "demo"]
+sys.argv = ["-m", "demo", "--small"]
 runpy.run_module("foretell.cli", run_name="__main__")
 """
 STOPPED = "stopped by Ctrl-C\n"

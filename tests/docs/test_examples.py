@@ -245,7 +245,8 @@ def _statements_of(page: Path) -> list[str]:
     return [part for part in (*blocks, *quoted) if re.search(r"^\s*(SUBSCRIBE|CORRELATE) \w", part, re.MULTILINE)]
 
 
-PAGES = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if path.name != "check.md"]
+DOCUMENTS = sorted(path for folder in ("", "cookbook", "ideas") for path in (ROOT / "docs" / folder).glob("*.md"))
+PAGES = [path for path in (ROOT / "README.md", *DOCUMENTS) if path.name != "check.md"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
@@ -321,7 +322,7 @@ def test_documents_name_the_settings_of_learning() -> None:
         assert f"| `{field.name}` |" in text
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
+@pytest.mark.parametrize("page", DOCUMENTS, ids=lambda path: path.name)
 def test_examples_fit_into_their_boxes(page: Path) -> None:
     blocks = re.findall(r"^```\w*\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     # Notifications and warnings are one line each, however long.

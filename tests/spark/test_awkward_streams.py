@@ -15,13 +15,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 import foretell as ft
+from foretell.arguments.pipeline import Pipeline
 from foretell.cli.pipeline_file import pipeline_of
 from foretell.events.ingest.nulled_values import counted_values, unreadable_values
 from foretell.events.types import Type
 from foretell.spark.partitioning.shard_input import ShardInput
 from foretell.spark.partitioning.shuffle_rows import ShuffleRow
 from foretell.spark.streaming import pipeline as pipelines
-from foretell.spark.streaming.pipeline import Pipeline, run
+from foretell.spark.streaming.pipeline import run
 from tests.awkward.awkward_files import AwkwardFile, awkward_files
 from tests.awkward.outcomes import typed_row
 

@@ -25,6 +25,7 @@ from foretell.arguments.model import as_model
 from foretell.arguments.streams import declaration_of
 from foretell.events.arrow_interop import table_from_bytes
 from foretell.events.ingest.reader import StreamDeclaration, read
+from foretell.events.ingest.watched_files import WatchedFiles
 from foretell.events.types import Type
 from foretell.language.subscriptions import Subscriptions
 from foretell.learn.model import Model
@@ -35,7 +36,6 @@ from foretell.spark.streaming.deferred_processor import DeferredProcessor
 from foretell.spark.streaming.local_copies import read_copy, write_copy
 from foretell.spark.streaming.map_side import StreamMapper
 from foretell.spark.streaming.query import StreamTopology, topology_of
-from foretell.spark.streaming.watched_files import WatchedFiles
 from tests.case_files import Case, sampled
 from tests.recover.estimate_programs import ESTIMATE_MODEL, ESTIMATES, estimate_events, wide_program
 from tests.spark.micro_batches import ALL, as_types, batches, lateness_of, live

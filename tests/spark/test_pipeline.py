@@ -14,10 +14,10 @@ from pyspark.sql import SparkSession
 import foretell as ft
 from foretell.cli.pipeline_file import pipeline_of
 from foretell.errors import InputError
+from foretell.events.ingest.file_survey import FileSurvey
 from foretell.events.ingest.read_options import ReadOptions
 from foretell.spark.session import local_files
 from foretell.spark.streaming import pipeline as pipelines
-from foretell.spark.streaming.file_streams import FileSurvey
 from foretell.spark.streaming.pipeline import run
 from foretell.spark.streaming.stream_status import StreamStatus
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from random import Random
 from typing import Any, cast
@@ -11,6 +12,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import col, from_json
+from pyspark.sql.streaming.query import StreamingQuery
 
 import foretell as ft
 from foretell.errors import InputError
@@ -218,7 +220,16 @@ def test_statements_change_while_it_runs(spark: SparkSession, tmp_path: Path) ->
     assert refused(rows).count() == 4
 
 
-def test_figures_in_the_progress(spark: SparkSession, tmp_path: Path) -> None:
+def as_on_the_page(query: StreamingQuery) -> None:
+    """`watch` of docs/monitoring.md, for a query that has run."""
+    page = (Path(__file__).parents[2] / "docs" / "monitoring.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(def watch.*?)```", page, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(code, names)
+    names["watch"](query)
+
+
+def test_figures_in_the_progress(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     events = logins(60)
     in_files(tmp_path / "in", [*events, {**events[0], "at": None}], 61)
     notified = follow(WATCH, {"logins": frame(spark, tmp_path / "in", TYPES["logins"])}, shards=2)
@@ -226,11 +237,24 @@ def test_figures_in_the_progress(spark: SparkSession, tmp_path: Path) -> None:
     started = query.trigger(availableNow=True).start()
     started.awaitTermination()
     figures = started.recentProgress[0]["observedMetrics"]["foretell"]
+    as_on_the_page(started)
+    assert f"0 {figures['events']} {figures['matches']}\n" in capsys.readouterr().out
     engine = ft.Engine(WATCH)
     found = engine.push("logins", events)
     assert (figures["matches"], figures["bad"], figures["late"]) == (len(found), 1, 0)
     assert (figures["partial_matches"], figures["waiting"]) == (engine.partial_matches, engine.waiting)
     assert figures["state_bytes"] > 1000
+    # The page of the query draws the same figures.
+    page = ft.pipeline_page(started)
+    assert page.charts[0].slug == "throughput"
+    shown = {record["series"]: record["value"] for record in page["state"].records() if "value" in record}
+    assert shown == {"partial matches": figures["partial_matches"], "events held back": figures["waiting"]}
+    (memory, *_) = page["memory"].records()
+    assert memory["value"] == figures["state_bytes"]
+    assert "set aside" not in page.introduction
+    assert "1 could not be read" in page.introduction
+    assert "processing" in page["duration"].svg()
+    assert ft.pipeline_page(started.recentProgress)["state"].records() == page["state"].records()
 
 
 def test_run_gives_a_streaming_frame(spark: SparkSession, tmp_path: Path) -> None:
@@ -241,7 +265,7 @@ def test_run_gives_a_streaming_frame(spark: SparkSession, tmp_path: Path) -> Non
 
 def test_values_that_hold_json(spark: SparkSession, tmp_path: Path) -> None:
     """As the page has it for Kafka, whose connector is not here: a column `value`, taken apart by Spark."""
-    page = (Path(__file__).parents[2] / "docs" / "streaming.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "kafka.md").read_text(encoding="utf-8")
     columns = "id STRING, ip STRING, ok BOOLEAN, at TIMESTAMP, malformed STRING"
     options = {"columnNameOfCorruptRecord": "malformed"}
     assert f'columns = "{columns}"' in page
@@ -262,3 +286,8 @@ def test_values_that_hold_json(spark: SparkSession, tmp_path: Path) -> None:
     assert sorted(row["kind"] for row in notified) == ["bad", "bad", "match", "match"]
     matches = [row["bindings"].asDict() for row in notified if row["kind"] == "match"]
     assert matches == [{"ip": "a", "ok": False}, {"ip": "b", "ok": None}]
+    written = ("subscription AS key", "to_json(struct(*)) AS value")
+    assert all(f'"{expression}"' in page for expression in written)
+    lines = read(spark, tmp_path).selectExpr(*written).collect()
+    assert {row["key"] for row in lines} == {"m", "logins"}
+    assert {json.loads(row["value"])["kind"] for row in lines} == {"bad", "match"}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from foretell.arguments.validation import bad_argument
 from foretell.capacity.report import CapacityPoint, CapacityReport
 from foretell.charts.bars import BarChart
 from foretell.charts.curves import Axis, Curve, LineChart
-from foretell.charts.page import Chart, page
+from foretell.charts.page import Chart, ChartPage, chart_page
 
 #: An axis whose ends differ by this factor is logarithmic.
 _DECADES = 30.0
@@ -23,10 +25,16 @@ _INTRODUCTION = (
 )
 
 
-def capacity_page(report: CapacityReport) -> str:
-    return page(
-        report.title, _INTRODUCTION, capacity_charts(report), table=report.text(200), warnings=report.findings()
-    )
+def capacity_page(report: CapacityReport, path: str | os.PathLike[str] | None = None) -> ChartPage:
+    """The charts of a capacity report, as `foretell capacity --html` writes them. With a `path` the page is written
+    there, too."""
+    if not isinstance(report, CapacityReport):
+        raise bad_argument("report", "the result of ft.capacity", report)
+    charts, table = capacity_charts(report), report.text(200)
+    found = chart_page(report.title, _INTRODUCTION, charts, table=table, warnings=report.findings())
+    if path is not None:
+        found.save(path)
+    return found
 
 
 def capacity_charts(report: CapacityReport) -> list[Chart]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import altair as alt
 
-from foretell.charts.theme import COLOURS, GREY, HEIGHT, WIDTH, VegaSpec, inline_data, themed
+from foretell.charts.chart import Chart, nothing_to_draw
+from foretell.charts.point_sample import XY, thinned, thinning_note
+from foretell.charts.theme import COLOURS, GREY, HEIGHT, TEXT, WIDTH, VegaSpec, inline_data, themed
 
 
 @dataclass(frozen=True)
@@ -25,28 +27,40 @@ class Axis:
 
 @dataclass(frozen=True)
 class Curve:
-    """`note` follows the name in the label, such as the exponent of the growth."""
+    """`note` follows the name in the label, such as the exponent of the growth. `intervals` has for each point, or for
+    none, the ends of the interval in which its true value lies."""
 
     name: str
-    points: tuple[tuple[float, float], ...]
+    points: tuple[XY, ...]
     note: str = ""
+    intervals: tuple[XY, ...] = ()
+
+    @property
+    def thinned(self) -> tuple[XY, ...]:
+        """The points that are drawn; those with intervals are few."""
+        return self.points if self.intervals else thinned(self.points)
 
 
-@dataclass(frozen=True)
-class LineChart:
+@dataclass(frozen=True, repr=False)
+class LineChart(Chart):
     """A line chart. With `reference_line`, a dashed line shows the diagonal, or linear growth on logarithmic axes
-    without a fixed span."""
+    without a fixed span. `marks` are values of x with a label, each a vertical line."""
 
-    slug: str
-    title: str
-    caption: str
     x: Axis
     y: Axis
     curves: tuple[Curve, ...]
     reference_line: bool = False
+    marks: tuple[tuple[float, str], ...] = ()
+
+    @property
+    def note(self) -> str:
+        drawn, total = (sum(map(len, points)) for points in zip(*((c.thinned, c.points) for c in self.curves)))
+        return thinning_note(drawn, total, "of each stretch the lowest and the highest")
 
     def specification(self) -> VegaSpec:
-        drawn = [c for c in self.curves if c.points]
+        drawn = [replace(c, points=c.thinned) for c in self.curves if c.points]
+        if not drawn:
+            raise nothing_to_draw(self.title, "no curve has a point")
         xs, ys = ([point[k] for c in drawn for point in c.points] for k in (0, 1))
         span = self.y.span or (_decades(ys) if self.y.log else (min(0.0, *ys), max(ys)))
         colour = alt.Color("curve:N", legend=None, scale=alt.Scale(domain=[c.name for c in drawn], range=list(COLOURS)))
@@ -62,6 +76,10 @@ class LineChart:
         if self.reference_line:
             grows = self.y.log and self.y.span is None
             reference = [_linear_growth(drawn, span[1]) if grows else _dashed(*_diagonal(self.x.span or span, span))]
+        if self.marks:
+            reference.append(_marks(self.marks))
+        if any(c.intervals for c in drawn):
+            reference.append(_intervals(drawn, span, colour))
         return themed(alt.layer(*reference, lines, names).properties(width=WIDTH, height=HEIGHT))
 
 
@@ -147,6 +165,25 @@ def _diagonal(x: tuple[float, float], y: tuple[float, float]) -> tuple[float, fl
     """The line of equal values, as far as both axes go."""
     low, high = max(x[0], y[0]), min(x[1], y[1])
     return low, low, high, high
+
+
+def _marks(marks: Sequence[tuple[float, str]]) -> Any:
+    """Vertical lines with their labels at the top."""
+    base = alt.Chart(inline_data([{"x": x, "mark": label} for x, label in marks])).encode(x="x:Q")
+    rules = base.mark_rule(strokeWidth=1, strokeDash=[2, 3], color=TEXT)
+    texts = base.mark_text(align="left", baseline="bottom", dx=2, dy=-3, fontSize=11, color=TEXT)
+    return alt.layer(rules, texts.encode(y=alt.value(0), text="mark:N"))
+
+
+def _intervals(curves: Sequence[Curve], span: tuple[float, float], colour: Any) -> Any:
+    """A vertical line for the interval of each point."""
+    rows = [
+        {"curve": curve.name, "x": x, "low": max(low, span[0]), "high": min(high, span[1])}
+        for curve in curves
+        for (x, _), (low, high) in zip(curve.points, curve.intervals)
+    ]
+    rules = alt.Chart(inline_data(rows)).mark_rule(strokeWidth=5, opacity=0.3)
+    return rules.encode(x="x:Q", y="low:Q", y2="high:Q", color=colour)
 
 
 def _dashed(x: float, y: float, to_x: float, to_y: float) -> Any:

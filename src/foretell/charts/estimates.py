@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from foretell.charts.chart import Chart
+from foretell.charts.lane_history import LaneEvents
 from foretell.charts.match_times import MatchTimes
-from foretell.charts.page import Chart
 from foretell.charts.time_scale import TimeScale
 from foretell.charts.timeline import RowKind, Timeline, TimelineRow
 from foretell.charts.waterfall import Factor, Waterfall
-from foretell.display import listed
+from foretell.display import counted, listed
 from foretell.events.estimate_detail import CONFIDENCE, EstimateDetail, GapFactor, LostStep
 from foretell.events.notification import Notification
 from foretell.language.checked import CheckedSubscription
@@ -25,19 +26,24 @@ _ONE_LINE = 20
 
 _LOST = "lost"
 
+#: The room around a match for other events of its lane, as a share of its length, or as a number of events on either
+#: side; the name of their row.
+_AROUND, _NEAREST, _LANE = 0.2, 3, "lane"
+
 
 @dataclass(frozen=True)
 class EstimateCharts:
     """The charts of a match or an estimate. `slug` begins the names of their elements. The statement has the window,
-    the negated steps and the threshold."""
+    the negated steps and the threshold, the lane its other events."""
 
     slug: str
     notification: Notification
     statement: CheckedSubscription | None = None
+    lane: LaneEvents | None = None
 
     @cached_property
     def _times(self) -> MatchTimes:
-        return MatchTimes(self.notification, self.statement)
+        return MatchTimes(self.notification, self.statement, self.lane)
 
     def charts(self) -> list[Chart]:
         detail = self.notification.estimate
@@ -46,9 +52,35 @@ class EstimateCharts:
     # ── timeline ──
 
     def timeline(self) -> Timeline:
-        scale = TimeScale.over(self._span(), self.notification.time_type, self.notification.start)
-        rows = [*self._window_row(scale), *(self._row(step, scale) for step in self._times.steps)]
+        scale = TimeScale.over(self._wide_span(), self.notification.time_type, self.notification.start)
+        steps = (self._row(step, scale) for step in self._times.steps)
+        rows = [*self._window_row(scale), *steps, *self._lane_row(scale)]
         return Timeline(f"{self.slug}-timeline", "timeline", "", scale, tuple(rows))
+
+    def _wide_span(self) -> list[int | float]:
+        """The span, and so much around it that other events of the lane are seen."""
+        times = self._span()
+        if self.lane is None:
+            return times
+        low, high = min(times), max(times)
+        room = _AROUND * (high - low)
+        # The nearest events too, where they are no farther away than the match is long.
+        near = [time for time in self.lane.times if 2 * low - high <= time <= 2 * high - low]
+        before, after = [time for time in near if time < low], [time for time in near if time > high]
+        return [*times, low - room, high + room, *before[-_NEAREST:], *after[:_NEAREST]]
+
+    def _lane_row(self, scale: TimeScale) -> Iterator[TimelineRow]:
+        """The other events of the lane, as far as the axis goes."""
+        if self.lane is None:
+            return
+        bound = {name for step in self._times.bound for name in self._times.names(step)}
+        others = tuple(
+            time
+            for time, name in zip(self.lane.times, self.lane.names, strict=True)
+            if scale.low <= time <= scale.high and name not in bound
+        )
+        label = counted(len(others), "other event") if others else "no other event"
+        yield TimelineRow(_LANE, RowKind.AROUND, f"{label} of the lane", others)
 
     def _span(self) -> list[int | float]:
         """Times that the axis must have: of events, of lost steps, and of a window that is not much longer."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from foretell.charts.lane_history import LaneEvents
 from foretell.events.notification import EventNames, Notification
 from foretell.events.types import parse_timestamp
 from foretell.language import tree
@@ -14,10 +15,12 @@ from foretell.language.checked import CheckedSubscription
 
 @dataclass(frozen=True)
 class MatchTimes:
-    """The times of a match or an estimate. Without its `statement` only those that the notification names are known."""
+    """The times of a match or an estimate. Without its `statement` and the events of its `lane` only those that the
+    notification names are known."""
 
     notification: Notification
     statement: CheckedSubscription | None = None
+    lane: LaneEvents | None = None
 
     @cached_property
     def steps(self) -> tuple[str, ...]:
@@ -57,7 +60,11 @@ class MatchTimes:
 
     @cached_property
     def known(self) -> dict[str, tuple[int | float, ...]]:
-        """The times of events, by step; of a repeated step often only those of its first or last event."""
+        """The times of events, by step; of a repeated step often only those of its first or last event, unless the lane
+        is known."""
+        in_lane = self._in_lane()
+        if in_lane is not None:
+            return in_lane
         times: dict[str, set[int | float]] = {}
         for step, time in self._reported():
             times.setdefault(step, set()).add(time)
@@ -65,6 +72,15 @@ class MatchTimes:
             if len(times.get(step, ())) < len(self.names(step)):
                 times.setdefault(step, set()).add(time)
         return {step: tuple(sorted(found)) for step, found in times.items()}
+
+    def _in_lane(self) -> dict[str, tuple[int | float, ...]] | None:
+        """The times of all events; None where the lane lacks one of them."""
+        if self.lane is None:
+            return None
+        names = {step: self.names(step) for step in self.bound}
+        if not all(name in self.lane.time_of for found in names.values() for name in found):
+            return None
+        return {step: tuple(sorted(self.lane.time_of[name] for name in found)) for step, found in names.items()}  # type: ignore[index]
 
     def _reported(self) -> Iterator[tuple[str, int | float]]:
         """The times of RETURN columns such as `t(x)`."""

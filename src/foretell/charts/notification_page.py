@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
+from foretell.arguments.statements import SubscriptionsLike
 from foretell.arguments.validation import bad_argument
 from foretell.charts.estimates import EstimateCharts
-from foretell.charts.page import PageTable, Section, sections_page
+from foretell.charts.lane_history import LaneHistory
+from foretell.charts.page import ChartPage, PageTable, Section
 from foretell.display import counted
-from foretell.events.atomic_files import atomic_write, path_of
+from foretell.errors import InputError
 from foretell.events.estimate_detail import CONFIDENCE
+from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.notification import Notification, pairs_text
 from foretell.language.checked import CheckedStatement, CheckedSubscription
 from foretell.notify.files import in_parts
@@ -39,21 +42,44 @@ _LEGEND = (
     "falls from 1 by the factor of each gap."
 )
 
+_LANES = "Ticks in the lowest row are the other events of the lane."
 
-def estimate_page(notifications: Iterable[Notification], path: str | os.PathLike[str]) -> None:
-    """Write an HTML page of the most probable estimates, and then of the first matches, with their charts. It opens
-    without a network. The result of `ft.run` also tells windows, negated steps and thresholds; a list of notifications
-    does not."""
-    if not isinstance(path, str | os.PathLike):
+
+def estimate_page(
+    notifications: Iterable[Notification],
+    path: str | os.PathLike[str] | None = None,
+    *,
+    subscriptions: SubscriptionsLike | None = None,
+    inputs: Mapping[str, object] | None = None,
+    time: Mapping[str, str] | str | None = None,
+    read: ReadOptions | Mapping[str, ReadOptions] | None = None,
+) -> ChartPage:
+    """A page of the most probable estimates, and then of the first matches, with their charts. It opens without a
+    network; with a `path` it is written there. The result of `ft.run` also tells windows, negated steps and thresholds;
+    a list of notifications does not.
+
+    With the `subscriptions` and the `inputs` of the run, timelines show the other events of the lane, and the times of
+    all events of a match. `time` and `read` are those of the run.
+    """
+    if path is not None and not isinstance(path, str | os.PathLike):
         raise bad_argument("path", "the path of a file", path)
     if not isinstance(notifications, Iterable):
         raise bad_argument("notifications", "the result of ft.run or a list of notifications", notifications)
+    if (subscriptions is None) != (inputs is None):
+        missing = "inputs" if inputs is None else "subscriptions"
+        hint = "pass both as to ft.run, or neither"
+        raise InputError("bad-argument", f"{missing}: the events of lanes need it", hint=hint)
     page = NotificationPage()
     if isinstance(notifications, Notifications):
         page.describe(notifications.statements)
     for part in in_parts(notifications):
         page.write(part)
-    page.save(path_of(path))
+    if subscriptions is not None and inputs is not None:
+        page.lanes = LaneHistory.read(subscriptions, inputs, time, read)
+    found = page.chart_page()
+    if path is not None:
+        found.save(path)
+    return found
 
 
 @dataclass
@@ -77,6 +103,8 @@ class NotificationPage:
         self._estimates: dict[str, _Shown] = {}
         self._ranking: list[tuple[float, int, str]] = []  # the least probable first, of equal ones the latest
         self._numbers = count()
+        #: The other events of the lanes, where they are known.
+        self.lanes = LaneHistory()
 
     def describe(self, statements: Iterable[CheckedStatement]) -> None:
         """The statements of the notifications, before the first of these."""
@@ -125,19 +153,21 @@ class NotificationPage:
     # ── the page ──
 
     def save(self, path: Path) -> None:
-        text = self.html()
-        with atomic_write(path) as file:
-            file.write(text.encode())
+        self.chart_page().save(path)
 
     def html(self) -> str:
+        return self.chart_page().html()
+
+    def chart_page(self) -> ChartPage:
         shown, rows, sections = self._shown(), [], []
         for number, each in enumerate(shown, 1):
             slug, notification = f"n{number}", each.notification
-            charts = EstimateCharts(slug, notification, self._statements.get(notification.subscription)).charts()
+            statement = self._statements.get(notification.subscription)
+            charts = EstimateCharts(slug, notification, statement, self.lanes.lane(notification)).charts()
             rows.append((slug, (str(number), *_cells(each))))
             sections.append(Section(slug, f"{number}. {_title(notification)}", _caption(each), tuple(charts)))
-        introduction = f"{self._number_text(shown)} {_LEGEND}"
-        return sections_page(_TITLE, introduction, PageTable(_HEADER, tuple(rows)), sections)
+        introduction = " ".join([self._number_text(shown), _LEGEND, *([_LANES] if self.lanes.tables else [])])
+        return ChartPage(_TITLE, introduction, tuple(sections), PageTable(_HEADER, tuple(rows)))
 
     def _shown(self) -> list[_Shown]:
         ranked = sorted(self._ranking, reverse=True)

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from foretell.charts.chart import Chart, nothing_to_draw
+from foretell.charts.point_sample import MOST_POINTS, spread_out
 from foretell.charts.theme import COLOURS, GREY, TEXT, WIDTH, VegaSpec, inline_data, layered
 from foretell.charts.time_scale import TimeScale
-from foretell.display import shortened
+from foretell.display import listed, shortened
 
 #: The height of a row: its mark, and its label above that.
 ROW_HEIGHT = 44
@@ -33,6 +35,8 @@ class RowKind(Enum):
     #: No event of a negated step was seen.
     ABSENT = "absent"
     WINDOW = "window"
+    #: The other events of the lane.
+    AROUND = "around"
 
 
 _STYLES: Mapping[RowKind, VegaSpec] = {
@@ -42,6 +46,10 @@ _STYLES: Mapping[RowKind, VegaSpec] = {
     RowKind.ABSENT: {"size": 2, "color": GREY, "strokeDash": [6, 4]},
     RowKind.WINDOW: {"size": 5, "color": GREY, "opacity": 0.5},
 }
+
+
+#: Rows with a mark for each of their times.
+_MARKED = (RowKind.EVENTS, RowKind.AROUND)
 
 
 @dataclass(frozen=True)
@@ -54,18 +62,24 @@ class TimelineRow:
     times: tuple[int | float, ...]
 
 
-@dataclass(frozen=True)
-class Timeline:
+@dataclass(frozen=True, repr=False)
+class Timeline(Chart):
     """Rows with different names, from top to bottom."""
 
-    slug: str
-    title: str
-    caption: str
     scale: TimeScale
     rows: tuple[TimelineRow, ...]
 
+    @property
+    def note(self) -> str:
+        crowded = [row.name for row in self.rows if len(row.times) > MOST_POINTS and row.kind in _MARKED]
+        return (
+            f"Of the events of {listed(crowded)}, marks that would cover each other are drawn once." if crowded else ""
+        )
+
     def specification(self) -> VegaSpec:
-        layers = [self._labels(), *self._intervals(), *self._events()]
+        if not self.rows:
+            raise nothing_to_draw(self.title, "the match has no steps")
+        layers = [self._labels(), *self._around(), *self._intervals(), *self._events()]
         return layered(layers, WIDTH, ROW_HEIGHT * len(self.rows))
 
     def _layer(self, mark: VegaSpec, rows: Sequence[VegaSpec], **channels: VegaSpec) -> VegaSpec:
@@ -81,13 +95,21 @@ class Timeline:
         return {"data": inline_data(rows), "mark": mark, "encoding": {"x": x, "y": y, **channels}}
 
     def _events(self) -> Iterator[VegaSpec]:
-        places = [
+        marks = self._marks(RowKind.EVENTS)
+        yield self._layer({"type": "point", "filled": True, "size": 90, "opacity": 1, "color": COLOURS[0]}, marks)
+
+    def _around(self) -> Iterator[VegaSpec]:
+        if marks := self._marks(RowKind.AROUND):
+            yield self._layer({"type": "tick", "size": 14, "thickness": 1.5, "opacity": 0.55, "color": GREY}, marks)
+
+    def _marks(self, kind: RowKind) -> list[VegaSpec]:
+        low, high = self.scale.low, self.scale.high
+        return [
             {"name": row.name, "time": self.scale.place(time)}
             for row in self.rows
-            if row.kind is RowKind.EVENTS
-            for time in row.times
+            if row.kind is kind
+            for time in spread_out([time for time in row.times if low <= time <= high], low, high)
         ]
-        yield self._layer({"type": "point", "filled": True, "size": 90, "opacity": 1, "color": COLOURS[0]}, places)
 
     def _intervals(self) -> Iterator[VegaSpec]:
         for kind, style in _STYLES.items():

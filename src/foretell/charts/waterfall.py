@@ -8,7 +8,8 @@ from itertools import accumulate
 from operator import mul
 from typing import Any
 
-from foretell.charts.theme import COLOURS, GREY, TEXT, VegaSpec, inline_data, layered
+from foretell.charts.chart import Chart
+from foretell.charts.theme import COLOURS, GREY, PAPER, TEXT, VegaSpec, inline_data, layered
 from foretell.charts.timeline import FONT_SIZE, LABEL_RISE, ROW_HEIGHT, row_channel
 
 #: Numbers are beside the bars, which leaves less room for these than on a page of their own.
@@ -29,13 +30,10 @@ class Factor:
     factor: float
 
 
-@dataclass(frozen=True)
-class Waterfall:
+@dataclass(frozen=True, repr=False)
+class Waterfall(Chart):
     """A bar for each factor, then the probability. A dashed line shows the threshold."""
 
-    slug: str
-    title: str
-    caption: str
     factors: tuple[Factor, ...]
     probability: float
     threshold: float | None = None
@@ -43,7 +41,7 @@ class Waterfall:
     def specification(self) -> VegaSpec:
         names = [*(factor.name for factor in self.factors), _TOTAL]
         bars = {"data": inline_data(self._rows(names)), "layer": list(self._bars(names))}
-        return layered([bars, *self._threshold()], _WIDTH, ROW_HEIGHT * len(names))
+        return layered([*self._threshold(), bars], _WIDTH, ROW_HEIGHT * len(names))
 
     def _bars(self, names: list[str]) -> Iterator[VegaSpec]:
         y = row_channel(names, labelExpr=f"split(datum.label, '{_LINE_END}')")
@@ -70,10 +68,13 @@ class Waterfall:
             "mark": {**texts, "baseline": "middle"},
             "encoding": {"x": {"value": _WIDTH + 8}, "y": y, "text": {"field": "number"}},
         }
-        yield {
-            "mark": {**texts, "dx": 4, "dy": -LABEL_RISE, "limit": _WIDTH},
-            "encoding": {"x": {"value": 0}, "y": y, "text": {"field": "label"}, "tooltip": {"field": "label"}},
-        }
+        label = {**texts, "dx": 4, "dy": -LABEL_RISE, "limit": _WIDTH}
+        # On a halo: the line of a low threshold would go through the letters.
+        for look in ({"stroke": PAPER, "strokeWidth": 5}, {}):
+            yield {
+                "mark": {**label, **look},
+                "encoding": {"x": {"value": 0}, "y": y, "text": {"field": "label"}, "tooltip": {"field": "label"}},
+            }
 
     def _rows(self, names: list[str]) -> list[dict[str, Any]]:
         left = list(accumulate((factor.factor for factor in self.factors), mul, initial=1.0))

@@ -13,7 +13,6 @@ from foretell.capacity.report import CapacityReport
 from foretell.cli.output import is_terminal, say, terminal_width
 from foretell.cli.progress_display import progress
 from foretell.display import counted, duration_text
-from foretell.events.atomic_files import atomic_write
 from foretell.notify.files import standard_output, writing_to
 
 #: The width of the tables where the output is no terminal.
@@ -26,8 +25,7 @@ def examine(scenario: Path, page: Path | None, *, as_json: bool, quiet: bool) ->
     if page is not None:
         from foretell.charts.capacity import capacity_page  # loads the chart libraries
 
-        with atomic_write(page) as out:
-            out.write(capacity_page(report).encode())
+        capacity_page(report).save(page)
     width = terminal_width(sys.stdout) if is_terminal(sys.stdout) else _WIDTH
     text = json.dumps(report.as_dict()) + "\n" if as_json else report.text(width)
     output = standard_output()

@@ -175,6 +175,83 @@ def run_command(
 
 
 @app.command(
+    "serve",
+    cls=GroupedCommand,
+    epilog="""
+foretell serve --demo
+foretell serve pipeline.toml
+foretell serve pipeline.toml --port 9000 --read-only
+foretell serve pipeline.toml --host 0.0.0.0 --token-file token
+""",
+)
+def serve_command(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="PIPELINE", help="A pipeline file (.toml).", show_default=False)
+    ] = None,
+    *,
+    demo: Annotated[bool, typer.Option("--demo", help="Show the page on a year of flights, replayed.")] = False,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="embedded or spark. Default: embedded where all streams are files or MQTT, else spark.",
+        ),
+    ] = None,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Listen on this address. Other than loopback needs a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="The port; 0 takes a free one.")] = 8765,
+    name: Annotated[
+        list[str],
+        typer.Option(metavar="HOST", help="Another name that browsers use for this service. Repeatable."),
+    ] = [],
+    token_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A file with the token; or set FORETELL_TOKEN.", show_default=False),
+    ] = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Allow no changes of statements.")] = False,
+    checkpoint: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep the state in this folder.", show_default=False)
+    ] = None,
+    lines: Annotated[
+        bool,
+        typer.Option(
+            "--lines", help="Also write notifications to standard output, as JSON lines.", rich_help_panel=OUTPUT
+        ),
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a pipeline and show it on a live page: statements, notifications, forecasts, changes."""
+    if demo == (file is not None):
+        raise typer.BadParameter("give a pipeline file, or --demo", param_hint="PIPELINE")
+    if engine not in (None, "embedded", "spark"):
+        raise typer.BadParameter(f"'{engine}' is not one of embedded, spark", param_hint="--engine")
+    for option, value in {"--engine": engine, "--checkpoint": checkpoint, "--lines": lines}.items():
+        if demo and value:
+            raise typer.BadParameter("leave it out: --demo does not use it", param_hint=option)
+    from foretell.extras import require_extra
+
+    require_extra("page", "foretell serve")
+    from foretell.cli.serve_command import ServeArguments, serve
+
+    serve(
+        ServeArguments(
+            file=file,
+            demo=demo,
+            engine=engine,
+            host=host,
+            port=port,
+            names=tuple(name),
+            token_file=token_file,
+            read_only=read_only,
+            checkpoint=checkpoint,
+            lines=lines,
+            quiet=quiet,
+        )
+    )
+
+
+@app.command(
     "init",
     cls=GroupedCommand,
     epilog="""
@@ -199,12 +276,42 @@ def init_command(
     initialize(file, given, output)
 
 
-@app.command("demo", cls=GroupedCommand)
-def demo_command() -> None:
-    """Show what Foretell does, on small built-in data."""
+@app.command(
+    "demo",
+    cls=GroupedCommand,
+    epilog="""
+foretell demo
+foretell demo --engine embedded --output flights.html
+foretell demo --small
+""",
+)
+def demo_command(
+    *,
+    small: Annotated[
+        bool, typer.Option("--small", help="Show the small demonstration on built-in data, in a second.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the report to this file. Default: foretell-demo.html.",
+            rich_help_panel=OUTPUT,
+            show_default=False,
+        ),
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            callback=one_of,
+            help="spark or embedded. Default: spark, or embedded where there is no Java.",
+        ),
+    ] = None,
+) -> None:
+    """Show what Foretell does, on the flights of a year, or on small built-in data where these are not installed."""
     from foretell.cli import demo
 
-    demo.show()
+    demo.show(demo.DemoArguments(small=small, output=output, engine=engine))
 
 
 @app.command(
@@ -213,6 +320,7 @@ def demo_command() -> None:
     epilog="""
 foretell explain watch.ftl
 foretell explain watch.ftl --format mermaid
+foretell explain watch.ftl --format html > watch.html
 """,
 )
 def explain_command(
@@ -233,13 +341,18 @@ def explain_command(
             help="Count how many events of a stream go through Spark's shuffle.",
         ),
     ] = [],
-    form: Annotated[str, typer.Option("--format", metavar="NAME", help="text, mermaid or json.")] = "text",
+    form: Annotated[str, typer.Option("--format", metavar="NAME", help="text, mermaid, html or json.")] = "text",
     limit: Annotated[
         list[str],
         typer.Option(metavar="NAME=VALUE", help="Explain with this limit: edges=10000, say.", show_default=False),
     ] = [],
     model: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Show what LOSING runs with this model.", show_default=False)
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Show what LOSING runs with this model, and in html the probabilities of forecasts.",
+            show_default=False,
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
 ) -> None:

@@ -33,7 +33,7 @@ from foretell.plan.explain import Codes, Explained, as_mermaid, as_text, explain
 from foretell.plan.sharing_report import sharing_report
 from foretell.spark.batch.explain import explain_on_spark
 
-FORMATS = ("text", "mermaid", "json")
+FORMATS = ("text", "mermaid", "html", "json")
 
 
 def show(
@@ -49,6 +49,9 @@ def show(
     if form not in FORMATS:
         raise InputError("unknown-format", f"unknown format '{form}'", hint=suggestion(form, FORMATS))
     program = load(file)
+    if form == "html":
+        _show_page(program, tables, limits, model)
+        return
     rows = {} if not tables else read_tables(program.tables, tables)
     types = {name: table.types for name, table in rows.items()}
     checked = program.checked(tables=types)
@@ -68,6 +71,17 @@ def show(
     with writing_to(output):
         for text in _explained(program, checked, rows, form, limits or Limits(), delays, _events(program, inputs)):
             output.write(f"{text if width is None else _for_a_terminal(text, width)}\n".encode())
+
+
+def _show_page(program: Subscriptions, tables: Mapping[str, str], limits: Limits | None, model: Path | None) -> None:
+    from foretell.charts.automaton_page import automaton_page  # loads kernels
+
+    text = automaton_page(program, model=model, tables=tables, limits=limits).html()
+    for note in derived_window_notes(program.program):
+        say(f"note: {note}")
+    output = standard_output()
+    with writing_to(output):
+        output.write(text.encode())
 
 
 def _events(program: Subscriptions, inputs: Mapping[str, str]) -> dict[str, EventBatch]:

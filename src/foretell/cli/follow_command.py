@@ -19,7 +19,7 @@ from foretell.cli.status_line import StatusLine
 from foretell.notify.files import standard_output, writing_to
 
 if TYPE_CHECKING:
-    from foretell.spark.streaming.pipeline import Pipeline
+    from foretell.arguments.pipeline import Pipeline
 
 
 @dataclass(frozen=True)

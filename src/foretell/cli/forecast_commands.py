@@ -17,7 +17,6 @@ from foretell.arguments.statements import load
 from foretell.cli.input_options import InputArguments
 from foretell.cli.output import say
 from foretell.cli.progress_display import progress
-from foretell.events.atomic_files import atomic_write
 from foretell.extras import require_extra
 from foretell.language import tree
 from foretell.learn.settings import Learning
@@ -137,8 +136,7 @@ def backtest(
     if page is not None:
         from foretell.charts.forecasts import forecast_page
 
-        with atomic_write(page) as out:
-            out.write(forecast_page(report).encode())
+        forecast_page(report).save(page)
     if corrected is not None:
         with progress("recalibrating the model"):
             recalibrate(statements, inputs, **call).save(corrected)

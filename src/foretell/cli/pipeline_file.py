@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from foretell.arguments.input_settings import InputSettings
+from foretell.arguments.pipeline import FILE_FORMATS, WHOLE_FILES, Endpoint, Pipeline
 from foretell.arguments.statements import load, parse
 from foretell.errors import InputError, suggestion
 from foretell.events.atomic_files import read_text
+from foretell.events.ingest.file_systems import scheme_of
 from foretell.events.ingest.input_files import SPARK_FORMATS, input_files
 from foretell.events.ingest.read_options import ReadOptions
 from foretell.language.subscriptions import Subscriptions
 from foretell.machine.exec.limits import Limits
-from foretell.spark.streaming.pipeline import FILE_FORMATS, WHOLE_FILES, Endpoint, Pipeline
 
 _KEYS = (
     "statements", "text", "checkpoint", "trigger", "shards", "kinds", "json", "quarantine", "late", "model",
@@ -152,7 +153,7 @@ def _source(given: Mapping[str, Any], where: str, home: Path) -> Endpoint:
     path = _text(given, "path", where)
     if "format" in given or path is None:
         return replace(_place(given, where, home, _SOURCE), time=time, read=read)
-    _file_source(str(home / path), read, time)
+    _file_source(_located(home, path), read, time)
     return replace(_place({**given, "format": WHOLE_FILES}, where, home, _SOURCE), time=time, read=read)
 
 
@@ -161,7 +162,7 @@ def _place(given: Mapping[str, Any], where: str, home: Path, more: tuple[str, ..
     form = _text(given, "format", where)
     path = _text(given, "path", where)
     if form is None:
-        form = _format(str(home / path)) if path is not None else None
+        form = _format(_located(home, path)) if path is not None else None
     if form is None:
         raise InputError(
             "missing-key",
@@ -171,8 +172,13 @@ def _place(given: Mapping[str, Any], where: str, home: Path, more: tuple[str, ..
     if form in FILE_FORMATS and path is None:
         raise InputError("missing-key", f"{where}: no path for the format {form}", hint='add path = "FOLDER"')
     options = {name: _option(value) for name, value in _dict(given, "options", f"{where}.").items()}
-    full = None if path is None else str(home / path)
+    full = None if path is None else _located(home, path)
     return Endpoint(form, full, options, _text(given, "schema", where))
+
+
+def _located(home: Path, path: str) -> str:
+    """A path, relative to the folder of the pipeline file; an address stays as it is."""
+    return path if scheme_of(path) else str(home / path)
 
 
 def _option(value: object) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import typer
 
-from foretell.api.engine_choice import choose_engine
+from foretell.api.engine_choice import EngineChoice, choose_engine
 from foretell.api.run import run
 from foretell.arguments.input_settings import as_input_settings
 from foretell.arguments.statements import load
@@ -28,9 +28,14 @@ from foretell.errors import ForetellWarning
 from foretell.events.atomic_files import check_writable
 from foretell.events.notification import Notification
 from foretell.language.checked import CheckedStatement
+from foretell.language.subscriptions import Subscriptions
 from foretell.notify.files import FileOutput, JsonLinesOutput, OutputClosedError, standard_output, writing_to
+from foretell.notify.notifications import Notifications
 from foretell.notify.run_summary import RunSummary
 from foretell.notify.written_notifications import DescribedOutput, NotificationOutput
+
+#: With more events a page shows none but those of its matches: the others would have to be read again.
+MOST_LANE_EVENTS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,7 @@ def run_finite(arguments: RunArguments, given: InputArguments) -> None:
     except OutputClosedError:
         return  # nobody reads the rest
     if page is not None and arguments.page is not None:
+        page.add_lanes(program, given, notifications, choice)
         page.page.save(arguments.page)
     if isinstance(output, FirstNotifications):
         _print(output, notifications.summary, quiet=arguments.quiet)
@@ -135,6 +141,17 @@ class _PageOutput:
 
         self._output, self.page = output, NotificationPage()
 
+    def add_lanes(
+        self, program: Subscriptions, given: InputArguments, found: Notifications, choice: EngineChoice
+    ) -> None:
+        """Show the other events of the lanes, if reading the inputs again is quick."""
+        from foretell.charts.lane_history import LaneHistory
+
+        events = sum(found.summary.events.values())
+        read_again = choice.engine == "embedded" and all(map(_can_be_read_again, given.sources().values()))
+        if read_again and events <= MOST_LANE_EVENTS:
+            self.page.lanes = LaneHistory.read(program, given.sources(), given.time_columns(), given.read_options())
+
     def describe(self, statements: Iterable[CheckedStatement]) -> None:
         known = tuple(statements)
         self.page.describe(known)
@@ -144,6 +161,12 @@ class _PageOutput:
     def write(self, part: Sequence[Notification]) -> None:
         self._output.write(part)
         self.page.write(part)
+
+
+def _can_be_read_again(source: str) -> bool:
+    """Whether an input is a file, a folder or a pattern, and no pipe and no address."""
+    path = Path(source)
+    return source != "-" and "://" not in source and (not path.exists() or path.is_file() or path.is_dir())
 
 
 def _progress(output: object, *, on_spark: bool) -> AbstractContextManager[None]:

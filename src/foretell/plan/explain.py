@@ -42,13 +42,23 @@ _COUNTER_WIDTH = 40
 
 
 @dataclass(frozen=True)
+class ExplainedWait:
+    """An operator as it is written, and the negated steps that end the partial match before the next event."""
+
+    operator: str
+    absent: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class ExplainedState:
-    """A state: the operators it waits under, and the key by which its partial matches are indexed."""
+    """A state: the operators it waits under, in words and as written, and the key by which its partial matches are
+    indexed."""
 
     number: int
     waits: tuple[str, ...]
     final: bool
     found_by: str | None = None
+    operators: tuple[ExplainedWait, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -280,8 +290,9 @@ def _structure(
     subscription: CheckedSubscription, plan: SubscriptionPlan, nfa: CompiledNfa
 ) -> tuple[tuple[ExplainedState, ...], tuple[ExplainedEdge, ...], tuple[str, ...]]:
     states = tuple(
-        ExplainedState(i, tuple(map(_link, threads(s.term))), isinstance(s.term, Done), _key(nfa, i))
+        ExplainedState(i, tuple(map(_link, links)), isinstance(s.term, Done), _key(nfa, i), tuple(map(_wait, links)))
         for i, s in enumerate(plan.automaton.states)
+        for links in [threads(s.term)]
     )
     counters = [_counter(pattern) for pattern in plan.automaton.counted]
     edges = tuple(_edge(edge, counters) for edge in plan.automaton.edges)
@@ -311,6 +322,15 @@ def _key(nfa: CompiledNfa, state: int) -> str | None:
         site = nfa.rows.sites[nfa.rows.index.value[state]]
         keys.append(f"the profile of {', '.join(f':{name}' for name in site.parameters)}")
     return " and ".join(keys) or None
+
+
+def _wait(link: Connector) -> ExplainedWait:
+    match link.operator:
+        case tree.Next():
+            return ExplainedWait(",", link.absent)
+        case tree.FirstWhere(condition=condition):
+            return ExplainedWait(f";{{{expression_text(condition)}}}", link.absent)
+    return ExplainedWait(";", link.absent)
 
 
 def _link(link: Connector) -> str:

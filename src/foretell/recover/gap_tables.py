@@ -24,7 +24,14 @@ from foretell.events.delays.gap_estimates import (
     estimate_between,
     outline,
 )
-from foretell.events.delays.pattern_gaps import UNBOUNDED, Gap, PatternPlace, edge_probability, gap_probability
+from foretell.events.delays.pattern_gaps import (
+    UNBOUNDED,
+    Gap,
+    PatternPlace,
+    edge_probability,
+    gap_probability,
+    rounded_length,
+)
 from foretell.events.delays.scores import Score
 from foretell.language.checked import CheckedSubscription
 from foretell.recover.length_tables import LengthTable
@@ -114,8 +121,11 @@ class GapTables:
         return self._details("details at edges", partial(estimate_at_edges, before, after, self._score), before, after)
 
     def bounded(self, gap: Gap, longest: float) -> Gap:
-        """A gap whose lost steps have bounds, with what it shares with all others of its places."""
+        """A gap whose lost steps have bounds, with what it shares with all others of its places; without a window, with
+        those up to twice as long."""
         free = tuple(replace(place, bounds=UNBOUNDED) for place in gap.hidden)
+        if not math.isfinite(longest) and 0 < gap.length < math.inf:
+            longest = rounded_length(gap.length)
         return replace(gap, prefix=self._shared(replace(gap, hidden=free, length=longest)))
 
     def _shared(self, gap: Gap) -> Gap:

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
+from foretell.arrays import Flags, Ints
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.plan.match_selection import AfterMatchRule, Excludes
 from foretell.records import record
@@ -32,6 +34,19 @@ class MatchEvents:
     to: int | float | None
 
 
+@record
+class ExclusionColumns:
+    """Matches as columns: `positions` of their events, -1 behind those of a match that has fewer, and the ranks of
+    their first events."""
+
+    positions: Ints
+    lane: Ints
+    first: NDArray[Any]
+
+    def filter(self, rows: Ints | Flags) -> ExclusionColumns:
+        return ExclusionColumns(self.positions[rows], self.lane[rows], self.first[rows])
+
+
 class MatchExclusions(Protocol):
     """Matches that were taken, with the time until when they may exclude others."""
 
@@ -44,6 +59,9 @@ class MatchExclusions(Protocol):
 
     def excluding(self, events: MatchEvents, /) -> Iterator[Name]:
         """The matches that exclude one that is taken later."""
+
+    def excluded(self, columns: ExclusionColumns, /) -> Flags:
+        """Whether one of these matches excludes each that is taken later."""
 
     def forget(self, now: int | float, /) -> None: ...
 
@@ -77,6 +95,11 @@ class ExcludedEvents:
     def excluding(self, events: MatchEvents) -> Iterator[Name]:
         found = (self._by_position.get(position) for position in self._positions(events))
         yield from {entry[0]: None for entry in found if entry is not None}
+
+    def excluded(self, columns: ExclusionColumns) -> Flags:
+        positions = columns.positions[:, :1] if self._only_first else columns.positions
+        taken = np.fromiter(self._by_position, np.int64, len(self._by_position))
+        return np.asarray(np.isin(positions, taken).any(axis=1))
 
     def forget(self, now: int | float) -> None:
         self._by_position = {p: entry for p, entry in self._by_position.items() if entry[1] >= now}
@@ -124,6 +147,14 @@ class ExcludedStarts:
             if to < events.first or (to == events.first and not self._inclusive):
                 break
             yield name
+
+    def excluded(self, columns: ExclusionColumns) -> Flags:
+        found = np.zeros(len(columns.lane), np.bool_)
+        for lane in np.unique(columns.lane).tolist():
+            if entries := self._by_lane.get(lane):
+                to, rows = entries[-1][0], columns.lane == lane
+                found[rows] = columns.first[rows] <= to if self._inclusive else columns.first[rows] < to
+        return found
 
     def forget(self, now: int | float) -> None:
         kept = {lane: [e for e in entries if e[2] >= now] for lane, entries in self._by_lane.items()}

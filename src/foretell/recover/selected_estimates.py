@@ -20,40 +20,17 @@ from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.matches.results import ResultBatch
 from foretell.plan.match_selection import after_match_rule
 from foretell.records import record
-from foretell.recover.candidates import CandidateMatches, VariantMatches
+from foretell.recover.candidate_order import CandidateOrder, CandidateSource, MatchOccurrence, Turn, match_events
+from foretell.recover.candidates import VariantMatches
 from foretell.recover.completions import CompletionKey, completions_of, restored_completions
 from foretell.recover.held_results import HeldResults, WithdrawnEstimate
 from foretell.recover.match_exclusions import MatchEvents, Name, excluded_until, no_exclusions
 from foretell.recover.row_estimates import FoundMatches, KeyedTimes, until_when
 from foretell.storage.recorded_values import array, require, times
 
-#: The order at the same place: certain matches come first, and what withdraws before what is reported.
-_CERTAIN, _TELLING, _ESTIMATE = range(3)
-
-
-@record
-class _Occurrence:
-    """A match, or one that tells of a lost step: the row of a source."""
-
-    known: CompletionKey
-    turn: int
-    events: MatchEvents
-    variant: int
-    source: CandidateMatches
-    row: int
-
-    @property
-    def order(self) -> tuple[object, ...]:
-        return self.known, self.turn, self.events.positions, self.events.steps
-
-    @property
-    def name(self) -> Name:
-        return self.variant, np.array(self.events.positions, np.int64).tobytes()
-
-    @property
-    def end(self) -> int | float:
-        end: int | float = self.source.results.end[self.row].item()
-        return end
+#: So many estimates are looked at before those behind them are compared with the ones that were taken; then twice as
+#: many, and so on.
+_FIRST = 64
 
 
 @record
@@ -95,11 +72,11 @@ class SelectedEstimates:
     # ── matches of a batch ──
 
     def process(self, found: Sequence[FoundMatches]) -> list[ResultBatch]:
-        certain, reported, withdrawn = list[_Occurrence](), list[_Occurrence](), list[WithdrawnEstimate]()
-        for occurrence in sorted(self._occurrences(found), key=lambda occurrence: occurrence.order):
-            if occurrence.turn == _TELLING:
+        certain, reported, withdrawn = list[MatchOccurrence](), list[MatchOccurrence](), list[WithdrawnEstimate]()
+        for occurrence in self._open(found):
+            if occurrence.turn == Turn.TELLING:
                 withdrawn += self._withdrawn([occurrence.name], occurrence)
-            elif occurrence.turn == _ESTIMATE:
+            elif occurrence.turn == Turn.ESTIMATE:
                 if self._is_reported(occurrence):
                     reported.append(occurrence)
             elif not any(self._certain.excluding(occurrence.events)):
@@ -112,37 +89,40 @@ class SelectedEstimates:
             self._held.add([occurrence.name for occurrence in occurrences], own[0])
         return results + self._held.withdraw(withdrawn)
 
-    def _occurrences(self, found: Sequence[FoundMatches]) -> Iterator[_Occurrence]:
+    def _open(self, found: Sequence[FoundMatches]) -> Iterator[MatchOccurrence]:
+        """The matches in their order, but for estimates that are excluded long before their turn: as long as only
+        estimates follow, none is withdrawn, so that more and more are excluded."""
+        order = CandidateOrder(list(self._sources(found)), self._rule, by_time=self._by_time)
+        for turn, rows in order.stretches():
+            size = _FIRST if turn is Turn.ESTIMATE else len(rows)
+            while len(rows):
+                part, rows = rows[:size], rows[size:]
+                if turn is Turn.ESTIMATE:
+                    columns = order.columns(part)
+                    part = part[~(self._certain.excluded(columns) | self._estimates.excluded(columns))]
+                yield from order.occurrences(part)
+                size *= 2
+
+    def _sources(self, found: Sequence[FoundMatches]) -> Iterator[CandidateSource]:
         for number, matches in enumerate(found):
             variant, seen = self._variants[number], self._seen[number]
+            steps = tuple(variant.steps.tolist())
             for telling in matches.telling:
                 starts = telling.results.start.tolist()
                 for name, key, start in zip(telling.names, telling.known.keys, starts, strict=True):
                     seen.note(name, key, until_when(start, self._within))
-                yield from self._rows(number, telling, [_TELLING] * len(telling))
+                yield CandidateSource(number, telling, steps, np.full(len(telling), Turn.TELLING))
             for candidates in matches.candidates:
-                turns = np.where(variant.certain(candidates), _CERTAIN, _ESTIMATE).tolist()
-                yield from self._rows(number, candidates, turns)
+                turns = np.where(variant.certain(candidates), Turn.CERTAIN, Turn.ESTIMATE)
+                yield CandidateSource(number, candidates, steps, turns)
 
-    def _rows(self, variant: int, source: CandidateMatches, turns: Sequence[int]) -> Iterator[_Occurrence]:
-        matches = source.results.matches
-        assert matches is not None
-        events = self._events(variant, source.positions, source.results.lane, matches.buffer)
-        for row, (known, turn, own) in enumerate(zip(source.known.keys, turns, events, strict=True)):
-            yield _Occurrence(known, turn, own, variant, source, row)
+    def _events(self, variant: int, positions: Ints, lane: int, buffer: EventBuffer) -> MatchEvents:
+        """The events of a match of a variant, by their positions."""
+        ranks = buffer.times(positions) if self._by_time else positions
+        steps = tuple(self._variants[variant].steps.tolist())
+        return match_events(positions.tolist(), steps, lane, ranks.tolist(), self._rule)
 
-    def _events(self, variant: int, positions: Ints, lanes: Ints, buffer: EventBuffer) -> Iterator[MatchEvents]:
-        """The events of matches of a variant, by their positions."""
-        steps, rule = tuple(self._variants[variant].steps.tolist()), self._rule
-        ranks = buffer.times(positions.ravel()).reshape(positions.shape) if self._by_time else positions
-        to: list[int | float | None] = [None] * len(positions)
-        if rule.skip_to is None or rule.skip_to in steps:
-            to = ranks[:, -1 if rule.skip_to is None else steps.index(rule.skip_to)].tolist()
-        rows = zip(positions.tolist(), lanes.tolist(), ranks[:, 0].tolist(), to, strict=True)
-        for own, lane, first, last in rows:
-            yield MatchEvents(tuple(own), steps, lane, first, last)
-
-    def _is_reported(self, estimate: _Occurrence) -> bool:
+    def _is_reported(self, estimate: MatchOccurrence) -> bool:
         name, events = estimate.name, estimate.events
         if self._seen[estimate.variant].known_by(name[1], estimate.known):
             return False
@@ -155,7 +135,7 @@ class SelectedEstimates:
         self._reported[name] = reported
         self._estimates.add(name, reported.events, reported.until)
 
-    def _withdrawn(self, names: Sequence[Name], by: _Occurrence) -> Iterator[WithdrawnEstimate]:
+    def _withdrawn(self, names: Sequence[Name], by: MatchOccurrence) -> Iterator[WithdrawnEstimate]:
         for name in names:
             reported = self._reported.get(name)
             if reported is not None and not reported.confirmed and reported.known < by.known:
@@ -184,9 +164,11 @@ class SelectedEstimates:
                 self._discard(name)
                 self._held.discard(name)
 
-    def _own(self, chosen: Sequence[_Occurrence], kind: str) -> Iterator[tuple[list[_Occurrence], list[ResultBatch]]]:
+    def _own(
+        self, chosen: Sequence[MatchOccurrence], kind: str
+    ) -> Iterator[tuple[list[MatchOccurrence], list[ResultBatch]]]:
         """Matches as results of the statement, those of a source together."""
-        by_source: dict[int, list[_Occurrence]] = {}
+        by_source: dict[int, list[MatchOccurrence]] = {}
         for occurrence in chosen:
             by_source.setdefault(id(occurrence.source), []).append(occurrence)
         for occurrences in by_source.values():
@@ -238,6 +220,6 @@ class SelectedEstimates:
         flags = array(confirmed, np.bool_, (len(names),), "the estimates").tolist()
         for name, known, time, flag in sorted(zip(names, keys, until, flags, strict=True), key=lambda row: row[1]):
             part, row = self._held.places[name]
-            positions = np.frombuffer(name[1], np.int64).reshape(1, -1)
-            (events,) = self._events(name[0], positions, part.results.lane[row : row + 1], like.matches.buffer)
+            positions = np.frombuffer(name[1], np.int64)
+            events = self._events(name[0], positions, part.results.lane[row].item(), like.matches.buffer)
             self._report(name, _Reported(known, time, events, flag))

@@ -24,8 +24,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from foretell.arrays import Floats
-from foretell.bench.capacity.comparison import PredictionRow, latency_rows, predicted_point
+from foretell.bench.capacity.comparison import PredictionRow, compared, latency_rows, predicted_point
 from foretell.bench.capacity.event_source import RECORD, random_events
+from foretell.capacity.report import CapacityPoint
 from foretell.errors import InputError
 
 TEXT = """STREAM ticks (due INT, key INT) TIME due;
@@ -41,7 +42,7 @@ FILE_INTERVAL = 0.25
 RATES = (200.0, 1_000.0, 4_000.0, 16_000.0)
 
 #: The events of small and large files, and the files of each size; the first ones do not count.
-_SMALL, _LARGE, _FILES, _WARM = 500, 100_000, 10, 4
+_SMALL, _LARGE, _FILES, _WARM = 500, 1_000_000, 10, 4
 
 #: The most seconds until the notifications of a file have come.
 _PATIENCE = 120.0
@@ -59,6 +60,7 @@ class FollowedFolder:
             [sys.executable, "-m", "foretell.cli", *command], cwd=place, stdout=subprocess.PIPE
         )
         self._files = 0
+        self._due = 0
         self._lines: list[tuple[float, float]] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -68,13 +70,23 @@ class FollowedFolder:
         for line in self._process.stdout:
             self._lines.append((json.loads(line)["end"] / 1e6, time.monotonic()))
 
-    def put(self, events: NDArray[Any]) -> None:
-        """A file with these events; it appears under its name when it is complete."""
-        draft = self._inputs / f".{self._files}.part"
-        columns = {name: pa.array(np.ascontiguousarray(events[name])) for name in ("due", "key")}
-        pq.write_table(pa.table(columns), draft)
-        draft.rename(self._inputs / f"{self._files:06}.parquet")
-        self._files += 1
+    def due_from(self, count: int) -> int:
+        """The first of so many microseconds that are still to come, and at which no other events are due."""
+        first = max(self._due, int(time.monotonic() * 1e6))
+        self._due = first + count
+        return first
+
+    def put(self, *files: NDArray[Any]) -> float:
+        """Files with these events, which appear under their names when all are complete; returns when that was."""
+        drafts = [self._inputs / f".{number}.part" for number in range(len(files))]
+        for draft, events in zip(drafts, files, strict=True):
+            columns = {name: pa.array(np.ascontiguousarray(events[name])) for name in ("due", "key")}
+            pq.write_table(pa.table(columns), draft)
+        began = time.monotonic()
+        for draft in drafts:
+            draft.rename(self._inputs / f"{self._files:06}.parquet")
+            self._files += 1
+        return began
 
     @property
     def count(self) -> int:
@@ -112,18 +124,28 @@ def measure(quick: bool) -> Iterator[PredictionRow]:
                 before = _batch_times(stream)
                 found = _live(stream, rate, seconds)
                 after = _batch_times(stream)
-                overhead, each = ((first + second) / 2 for first, second in zip(before, after, strict=True))
-                point = predicted_point(
-                    {
-                        "provider": {"rate": rate},
-                        "observer": {"method": "scheduled", "interval": FILE_INTERVAL},
-                        "filter": {"rate": 1 / each, "coverage": _COVERAGE, "fixed": True},
-                        "batches": {"overhead": overhead},
-                    }
-                )
+                point = _predicted(rate, before, after)
                 yield from latency_rows(f"Spark, {rate:,.0f} events/s", point, found, int(rate * seconds), seconds)
+            before = _batch_times(stream)
+            events, seconds = _saturated(stream, 5 if quick else 20)
+            point = _predicted(rates[-1], before, _batch_times(stream))
+            predicted = point.saturation.rate if point.saturation else None
+            yield compared("Spark", "saturation", predicted, events / seconds, events, seconds)
         finally:
             stream.close()
+
+
+def _predicted(rate: float, before: tuple[float, float], after: tuple[float, float]) -> CapacityPoint:
+    """With the mean of two measurements of micro-batches."""
+    overhead, each = ((first + second) / 2 for first, second in zip(before, after, strict=True))
+    return predicted_point(
+        {
+            "provider": {"rate": rate},
+            "observer": {"method": "scheduled", "interval": FILE_INTERVAL},
+            "filter": {"rate": 1 / each, "coverage": _COVERAGE, "fixed": True},
+            "batches": {"overhead": overhead},
+        }
+    )
 
 
 def _batch_times(stream: FollowedFolder) -> tuple[float, float]:
@@ -136,21 +158,42 @@ def _batch_times(stream: FollowedFolder) -> tuple[float, float]:
 def _batch_seconds(stream: FollowedFolder, size: int) -> float:
     seconds = []
     for number in range(_FILES):
-        events = np.empty(size, RECORD)
-        events["due"] = _now() + np.arange(size)
-        events["key"] = np.random.default_rng(number).integers(0, 1_000, size)
-        began, expected = time.monotonic(), stream.count + int((events["key"] < 100).sum())
-        stream.put(events)
+        events = _events_at_once(stream, size, number)
+        expected = stream.count + _notified(events)
+        began = stream.put(events)
         stream.wait_for(expected)
         seconds.append(time.monotonic() - began)
     return fmean(seconds[_WARM:])
 
 
+def _saturated(stream: FollowedFolder, files: int) -> tuple[int, float]:
+    """Large files that wait all at once: their events, and the seconds until all notifications have come."""
+    waiting = [_events_at_once(stream, _LARGE, number) for number in range(files)]
+    expected = stream.count + sum(map(_notified, waiting))
+    began = stream.put(*waiting)
+    stream.wait_for(expected)
+    return files * _LARGE, time.monotonic() - began
+
+
+def _events_at_once(stream: FollowedFolder, count: int, seed: int) -> NDArray[Any]:
+    """Events that are due one microsecond after the other."""
+    events = np.empty(count, RECORD)
+    events["due"] = stream.due_from(count) + np.arange(count)
+    events["key"] = np.random.default_rng(seed).integers(0, 1_000, count)
+    return events
+
+
+def _notified(events: NDArray[Any]) -> int:
+    """How many of the events have a notification."""
+    return int((events["key"] < 100).sum())
+
+
 def _live(stream: FollowedFolder, rate: float, seconds: float) -> Floats:
     """Files with the events of each interval, as soon as it has passed."""
-    time.sleep(0.2)  # events of the measurement before may be due up to 0.1 s later
+    begins = stream.due_from(int(seconds * 1.1e6))
+    time.sleep(max(begins / 1e6 - time.monotonic(), 0.0))  # events of the measurement before may be due later than now
     events, first = random_events(rate, int(rate * seconds), seed=3), stream.count
-    events["due"] += _now()
+    events["due"] += begins
     written, ends = 0, time.monotonic()
     while written < len(events):
         ends += FILE_INTERVAL
@@ -159,9 +202,5 @@ def _live(stream: FollowedFolder, rate: float, seconds: float) -> Floats:
         if ready > written:
             stream.put(events[written:ready])
         written = ready
-    stream.wait_for(first + int((events["key"] < 100).sum()))
+    stream.wait_for(first + _notified(events))
     return stream.latencies(first)
-
-
-def _now() -> int:
-    return int(time.monotonic() * 1e6)

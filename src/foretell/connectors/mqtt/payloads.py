@@ -73,11 +73,12 @@ def _split(message: SpooledMessage, fields: Mapping[str, Type]) -> Iterator[tupl
     if not fields:
         yield message.payload, None
         return
-    for element in _elements(message.payload):
+    for element in payload_elements(message.payload):
         yield element, payload_row(element)
 
 
-def _elements(payload: bytes) -> list[bytes]:
+def payload_elements(payload: bytes) -> list[bytes]:
+    """The parts of a payload that are events: those of an array of objects, else the whole."""
     if payload.lstrip()[:1] != b"[":
         return [payload]
     try:

@@ -39,6 +39,10 @@ class IndependentStep:
     low: float = 0.0
     high: float = math.inf
 
+    @property
+    def bounded(self) -> bool:
+        return self.low > 0 or self.high < math.inf
+
 
 @record
 class Link:
@@ -149,21 +153,29 @@ class IndependentGap:
 
     @cached_property
     def _wanted_arrivals(self) -> list[Density]:
-        bounded = any(link.positive.low > 0 or link.positive.high < math.inf for link in self.links)
+        bounded = any(link.positive.bounded for link in self.links)
         same = not bounded and not any(link.negated for link in self.links)
         return self._unseen_arrivals if same else self._arrivals(unseen=False)
 
     def _arrivals(self, *, unseen: bool) -> list[Density]:
         known = self.prefix if math.isfinite(self.length) else None
-        if known is not None and not unseen and known.links != self.links[: len(known.links)]:
-            known = None
-        found: list[Density] = [] if known is None else known._arrivals_of(unseen=unseen).copy()
-        for link in self.links[len(found) :]:
+        shared = [] if known is None else known._arrivals_of(unseen=unseen)
+        found: list[Density] = []
+        for number, link in enumerate(self.links):
             step = link.positive
-            way = _way(link, unseen)
-            when = convolution(found[-1], way, self._reach) if found else way
+            if known is not None and number < len(shared) and (unseen or self._keeps_to(known, number)):
+                when = shared[number]
+            else:
+                way = _way(link, unseen)
+                when = convolution(found[-1], way, self._reach) if found else way
             found.append(when if unseen else when.cut(step.low, step.high))
         return found
+
+    def _keeps_to(self, known: IndependentGap, number: int) -> bool:
+        """Whether the steps before this one have the same bounds in both gaps, and this one has none in the other or
+        the same."""
+        link = known.links[number]
+        return known.links[:number] == self.links[:number] and (link == self.links[number] or not link.positive.bounded)
 
 
 def _way(link: Link, unseen: bool) -> Density:

@@ -111,7 +111,7 @@ class Gap:
         longest = float(lengths.max(initial=0.0))
         if longest <= self.length < math.inf or not longest:
             return self
-        rounded = 2.0 ** math.ceil(math.log2(longest)) if math.isfinite(longest) else longest
+        rounded = rounded_length(longest) if math.isfinite(longest) else longest
         return self._longer.setdefault(rounded, replace(self, length=rounded))
 
     @cached_property
@@ -223,6 +223,11 @@ class Gap:
     @property
     def losable(self) -> bool:
         return any(map(self._counts, self.hidden))
+
+
+def rounded_length(length: float) -> float:
+    """The least power of two that is not shorter: gaps up to this length share tables."""
+    return 2.0 ** math.ceil(math.log2(length))
 
 
 def _spread(ways: Floats) -> Floats:

@@ -56,7 +56,8 @@ class Report(Viewed):
         from rich.console import Console  # loaded only for text: programs use as_dict
 
         file = StringIO()
-        console = Console(file=file, width=WIDTH, highlight=False, markup=False)
+        # In a notebook rich shows what it prints in place of writing it.
+        console = Console(file=file, width=WIDTH, highlight=False, markup=False, force_jupyter=False)
         for title, table in _tables(self.scorecards):
             console.print(title)
             console.print(table)

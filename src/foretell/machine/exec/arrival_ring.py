@@ -67,6 +67,13 @@ class ArrivalRing:
         numbers, _, held = self._numbers()
         return np.asarray(self.arrays.position[numbers[held] & (self.size - 1)], np.int64)
 
+    @property
+    def held_events(self) -> tuple[Ints, Ints, Ints]:
+        """The lane, the step and the position of each arrival, the oldest first."""
+        numbers, lanes, held = self._numbers()
+        steps = self.arrays.owner[numbers & (self.size - 1)] % self._steps
+        return lanes[held], steps[held], np.asarray(self.arrays.position[numbers[held] & (self.size - 1)], np.int64)
+
     def _new(self, size: int) -> RingArrays:
         values = np.zeros((self._width, size), np.int64)
         return RingArrays(

@@ -31,14 +31,10 @@ from foretell.connectors.mqtt.payloads import ENVELOPE, message_table
 from foretell.connectors.mqtt.publisher import Topic
 from foretell.connectors.mqtt.spool import SpoolRange
 from foretell.connectors.mqtt.subscriber import Subscriber, TopicSubscription
+from foretell.connectors.options import MQTT_SINK_OPTIONS, MQTT_SOURCE_OPTIONS, SourceOptions, broker_of
 from foretell.errors import InputError
 from foretell.events.types import Type
-from foretell.spark.connectors.options import SourceOptions
 from foretell.spark.connectors.outbox_writer import OutboxWriter, check_columns
-
-_BROKER = ("host", "port", "username", "password", "tls", "ca", "certificate", "key", "protocol", "topic")
-_READER = (*_BROKER, "qos", "spool", "clientId", "maxMessagesPerBatch", "schema")
-_WRITER = (*_BROKER, "outbox", "wait")
 
 _MESSAGE = "topic STRING, payload BINARY, received TIMESTAMP, number LONG"
 _TYPES: Mapping[type[DataType], Type] = {
@@ -64,10 +60,10 @@ class MqttSource(DataSource):
         return f"{_MESSAGE}, malformed STRING, {fields}" if fields else _MESSAGE
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        options = SourceOptions(self.options, _READER)
+        options = SourceOptions(self.options, MQTT_SOURCE_OPTIONS)
         topic = options.required("topic", "the topics to subscribe to, such as plant/+/temperature")
         return MqttReader(
-            _broker(options),
+            broker_of(options),
             TopicSubscription(topic, options.whole("qos", 1), options.text("clientId")),
             options.required("spool", "a folder that keeps messages until the query has processed them"),
             options.whole("maxMessagesPerBatch", 0),
@@ -77,10 +73,10 @@ class MqttSource(DataSource):
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
         check_columns(schema)
-        options = SourceOptions(self.options, _WRITER)
+        options = SourceOptions(self.options, MQTT_SINK_OPTIONS)
         name = options.required("topic", "the topic to publish to, such as foretell/{subscription}")
         outbox = options.required("outbox", "a folder for unsent notifications")
-        return OutboxWriter(Topic(_broker(options), name), outbox, options.seconds("wait", 30.0))
+        return OutboxWriter(Topic(broker_of(options), name), outbox, options.seconds("wait", 30.0))
 
 
 @dataclass
@@ -175,21 +171,6 @@ def _is_text(field: Any) -> bool:
 
 def _text(payloads: Any) -> Any:
     return pa.array([payload.decode("utf-8", "replace") for payload in payloads.to_pylist()], pa.string())
-
-
-def _broker(options: SourceOptions) -> Broker:
-    tls = options.flag("tls")
-    return Broker(
-        host=options.required("host", "the broker's name or address"),
-        port=options.whole("port", 8883 if tls else 1883),
-        username=options.text("username"),
-        password=options.secret("password"),
-        tls=tls,
-        ca=options.text("ca"),
-        certificate=options.text("certificate"),
-        key=options.text("key"),
-        protocol=options.text("protocol") or "5",
-    )
 
 
 def _fields(schema: StructType) -> dict[str, Type]:

@@ -11,10 +11,10 @@ from foretell.events.ingest.nulled_values import merge_nulled
 from foretell.events.ingest.quarantine import QuarantinedEvent
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read, read_file
 from foretell.events.ingest.time_forms import reading_of
+from foretell.events.ingest.watched_files import WatchedFiles
 from foretell.spark.partitioning.shuffle_rows import ShuffleWriter, StreamProgress, map_task
 from foretell.spark.partitioning.statement_groups import StatementGroup
 from foretell.spark.streaming.malformed_rows import separated_rows
-from foretell.spark.streaming.watched_files import WatchedFiles
 from foretell.spark.worker_tasks import worker_task
 
 #: Columns of Spark's format binaryFile that are read here.

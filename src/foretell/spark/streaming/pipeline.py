@@ -9,10 +9,9 @@ malformed events go to files of their own.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
+from typing import Any
 
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -20,90 +19,79 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import TimestampType
 
-from foretell.arguments.input_settings import InputSettings
 from foretell.arguments.model import as_model
-from foretell.arguments.streams import check_input_names, declaration_of
+from foretell.arguments.pipeline import FILE_FORMATS, Endpoint, Pipeline
+from foretell.arguments.pipeline_sources import declared_stream, surveyed_declarations
 from foretell.errors import InputError
-from foretell.events.ingest.read_options import DEFAULT_OPTIONS, ReadOptions
 from foretell.events.ingest.reader import StreamDeclaration
 from foretell.events.ingest.time_candidates import time_note
+from foretell.events.ingest.watched_files import watched_files, watched_place
 from foretell.forecast.online.factory import untrained_notes
-from foretell.language.subscriptions import Subscriptions
-from foretell.machine.exec.limits import Limits
 from foretell.spark.connectors.registry import register
 from foretell.spark.session.local_files import use_plain_files
 from foretell.spark.session.spark_session import quiet_session
-from foretell.spark.streaming.file_streams import FileSurvey
 from foretell.spark.streaming.line_output import LineOutput
+from foretell.spark.streaming.notification_tee import NotificationTee
 from foretell.spark.streaming.query import StreamTopology, frame_declaration, stream_rows, topology_of
-from foretell.spark.streaming.stop_signals import await_end, stop_signals
+from foretell.spark.streaming.stop_signals import await_batch, await_end, stop_signals
 from foretell.spark.streaming.stream_status import StatusTally, StreamStatus
-from foretell.spark.streaming.watched_files import contains, watched_files, watched_place
 from foretell.spark.task_errors import first_line, task_error
-from foretell.storage.private_files import make_private_folder, open_private
 
-#: Files that our own readers read, each by its own format; and the formats that name them alike.
-WHOLE_FILES = "files"
-OWN_FORMATS = (WHOLE_FILES, "json", "csv", "parquet")
-FILE_FORMATS = (*OWN_FORMATS, "orc")
 _TEXT_FORMATS = ("json", "csv")
-#: Formats of files with typed columns.
-_STRUCTURED = ("parquet", "orc", "delta", "iceberg")
 _CONTROL = "number BIGINT, action STRING, name STRING, text STRING, rows STRING"
 _BINARY_FILE = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
 
 
 @dataclass(frozen=True)
-class Endpoint:
-    """A source or sink of rows: one of Spark's formats, the path of its files, and its options.
+class PreparedPipeline:
+    """A pipeline that was checked as far as that is possible without Spark; `topology` is None where a source's schema
+    is not known before."""
 
-    `schema` makes Spark parse files; `time` and `read` are for a source of events (see `ft.run`).
-    """
-
-    format: str
-    path: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
-    schema: str | None = None
-    time: str | None = None
-    read: ReadOptions = DEFAULT_OPTIONS
-
-    @property
-    def whole_files(self) -> bool:
-        """Whether our own readers read the files, each as a whole."""
-        return self.format in OWN_FORMATS and self.schema is None
+    pipeline: Pipeline
+    declarations: dict[str, StreamDeclaration]
+    topology: StreamTopology | None
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Pipeline:
-    """`output` None is standard output, as JSON lines. `kinds` are the kinds of rows to write; None means all, on
-    standard output all notifications. `side_files` has the files for late and malformed events beside it, by kind.
-    `model` is a file of `foretell train`. With `json`, Parquet has JSON text instead of structs."""
+class PipelineQuery:
+    """The query of a pipeline, which runs, and its lines of output."""
 
-    statements: Subscriptions
-    streams: Mapping[str, Endpoint]
-    checkpoint: str
-    output: Endpoint | None = None
-    tables: Mapping[str, object] = field(default_factory=dict)
-    control: Endpoint | None = None
-    trigger: str | None = None
-    kinds: tuple[str, ...] | None = None
-    shards: int = 8
-    limits: Limits | None = None
-    spark: Mapping[str, str | int | float | bool] = field(default_factory=dict)
-    side_files: Mapping[str, Path] = field(default_factory=dict)
-    model: str | None = None
-    json: bool = False
+    query: StreamingQuery
+    lines: LineOutput
 
-    @property
-    def writes_json(self) -> bool:
-        """Whether key, bindings and events are JSON text: files of Parquet or ORC have structs, unless the statements
-        may change, which would change their types."""
-        return self.json or self.control is not None or self.output is None or self.output.format not in _STRUCTURED
+    def error(self, error: PySparkException) -> BaseException:
+        """The error of a query that has ended, as a person can use it."""
+        return self.lines.cause or task_error(error, "the query")
+
+    def has_ended(self, seconds: float) -> bool:
+        """Whether the query ends within so many seconds; raises its error where it fails."""
+        try:
+            return bool(self.query.awaitTermination(seconds))  # type: ignore[arg-type]  # it takes fractions
+        except PySparkException as error:
+            raise self.error(error) from None
+
+    def stop(self, *, at_once: bool = False) -> None:
+        """End the query after the micro-batch that runs."""
+        if not at_once:
+            await_batch(self.query)
+        if self.query.isActive:
+            self.query.stop()
 
     @property
-    def settings(self) -> InputSettings:
-        time = {name: source.time for name, source in self.streams.items() if source.time is not None}
-        return InputSettings(time, {name: source.read for name, source in self.streams.items()})
+    def batch_seconds(self) -> float:
+        """How long the last micro-batch took."""
+        last = self.query.lastProgress
+        return 0.0 if last is None else float(last["durationMs"].get("triggerExecution", 0)) / 1000
+
+    def last_batch_of(self, path: str) -> int:
+        """The number of the last micro-batch that brought rows of the source at a path, among those that Spark
+        remembers; -1 where there is none."""
+        return max((int(p["batchId"]) for p in self.query.recentProgress if _brought_rows(p, path)), default=-1)
+
+
+def _brought_rows(progress: Any, path: str) -> bool:
+    return any(source["numInputRows"] and path in str(source["description"]) for source in progress["sources"])
 
 
 def run(
@@ -121,34 +109,58 @@ def run(
     """
     show = status or (lambda _: None)
     with stop_signals() as signals:
-        declarations, notes = declarations_of_files(pipeline)
-        # All that can be wrong with statements is found here, before Spark starts.
-        topology = topology_of_files(pipeline, declarations) if set(declarations) == set(pipeline.streams) else None
-        for note in (*notes, *untrained_notes(as_model(pipeline.model), pipeline.statements)):
+        prepared = prepare(pipeline)
+        for note in prepared.notes:
             log(f"note: {note}")
-        show(StreamStatus("starting Spark"))
-        spark = quiet_session("foretell", **pipeline.spark)
-        use_plain_files(spark)
-        register(spark)
-        frames = {name: _frame(spark, name, source) for name, source in pipeline.streams.items()}
-        if topology is None:
-            others = {name: frame for name, frame in frames.items() if name not in declarations}
-            for name, frame in others.items():
-                given = _declaration(pipeline, name)
-                declarations[name] = frame_declaration(frame, given)
-                if not given.time:
-                    log(f"note: {time_note(name, declarations[name].time)}")
-            topology = topology_of_files(pipeline, declarations)
-        lines = LineOutput(write, pipeline.kinds, pipeline.side_files, _number_ids(pipeline, topology))
-        show(StreamStatus("starting the query"))
+        running = start(prepared, once=once, write=write, log=log, status=show)
+        tally = StatusTally(running.query)
         try:
-            query = _start(_notifications(spark, pipeline, frames, topology), pipeline, once, lines)
-            tally = StatusTally(query)
-            await_end(query, signals, lambda: show(tally.update()), log)
+            await_end(running.query, signals, lambda: show(tally.update()), log)
         except PySparkException as error:
-            raise lines.cause or task_error(error, "the query") from None
+            raise running.error(error) from None
         log(tally.update().summary())
     signals.raise_interrupt()
+
+
+def prepare(pipeline: Pipeline) -> PreparedPipeline:
+    """Check a pipeline: all that can be wrong with statements on files is found here, before Spark starts."""
+    declarations, notes = declarations_of_files(pipeline)
+    topology = topology_of_files(pipeline, declarations) if set(declarations) == set(pipeline.streams) else None
+    untrained = untrained_notes(as_model(pipeline.model), pipeline.statements)
+    return PreparedPipeline(pipeline, declarations, topology, (*notes, *untrained))
+
+
+def start(
+    prepared: PreparedPipeline,
+    *,
+    once: bool,
+    write: Callable[[bytes], object],
+    log: Callable[[str], None],
+    status: Callable[[StreamStatus], object],
+    tee: NotificationTee | None = None,
+) -> PipelineQuery:
+    """Start Spark and the query. A `tee` sees all rows on their way to the output."""
+    pipeline, declarations, topology = prepared.pipeline, dict(prepared.declarations), prepared.topology
+    status(StreamStatus("starting Spark"))
+    spark = quiet_session("foretell", **pipeline.spark)
+    use_plain_files(spark)
+    register(spark)
+    frames = {name: _frame(spark, name, source) for name, source in pipeline.streams.items()}
+    if topology is None:
+        others = {name: frame for name, frame in frames.items() if name not in declarations}
+        for name, frame in others.items():
+            given = declared_stream(pipeline, name)
+            declarations[name] = frame_declaration(frame, given)
+            if not given.time:
+                log(f"note: {time_note(name, declarations[name].time)}")
+        topology = topology_of_files(pipeline, declarations)
+    lines = LineOutput(write, pipeline.kinds, pipeline.side_files, _number_ids(pipeline, topology))
+    status(StreamStatus("starting the query"))
+    try:
+        notifications = _notifications(spark, pipeline, frames, topology, tee)
+        return PipelineQuery(_start(notifications, pipeline, once, lines), lines)
+    except PySparkException as error:
+        raise lines.cause or task_error(error, "the query") from None
 
 
 def topology_of_files(pipeline: Pipeline, declarations: Mapping[str, StreamDeclaration]) -> StreamTopology:
@@ -169,13 +181,19 @@ def topology_of_files(pipeline: Pipeline, declarations: Mapping[str, StreamDecla
 
 
 def _notifications(
-    spark: SparkSession, pipeline: Pipeline, frames: Mapping[str, DataFrame], topology: StreamTopology
+    spark: SparkSession,
+    pipeline: Pipeline,
+    frames: Mapping[str, DataFrame],
+    topology: StreamTopology,
+    tee: NotificationTee | None,
 ) -> DataFrame:
     control = pipeline.control
     if control is not None:
         control = replace(control, schema=control.schema or _CONTROL)
     changes = None if control is None else _frame(spark, "control", control)
     notifications = stream_rows(frames, topology, changes)
+    if tee is not None:
+        notifications = notifications.mapInArrow(tee, notifications.schema)
     if pipeline.kinds is None or pipeline.output is None:
         return notifications
     return notifications.where(notifications.kind.isin(*pipeline.kinds))
@@ -192,34 +210,10 @@ def _number_ids(pipeline: Pipeline, topology: StreamTopology) -> frozenset[str]:
 # ── sources ──
 
 
-def _declaration(pipeline: Pipeline, name: str) -> StreamDeclaration:
-    return declaration_of(pipeline.statements, name, pipeline.settings)
-
-
 def declarations_of_files(pipeline: Pipeline) -> tuple[dict[str, StreamDeclaration], list[str]]:
     """Return the declarations of the streams that come in files which we read, and notes on what was inferred."""
-    check_input_names(pipeline.statements, pipeline.streams, pipeline.settings)
-    _check_places(pipeline)
-    marked = _checkpoint_mark(pipeline)
-    survey = FileSurvey.of(marked)
-    declarations = {
-        name: survey.complete(_declaration(pipeline, name), str(source.path))
-        for name, source in pipeline.streams.items()
-        if source.whole_files
-    }
-    _mark_checkpoint(pipeline, {**marked, **_own_mark(pipeline), **survey.mark})
-    return declarations, survey.notes
-
-
-def _check_places(pipeline: Pipeline) -> None:
-    """Raise where the pipeline would read its own files as events."""
-    places = {"checkpoint": pipeline.checkpoint, "output": None if pipeline.output is None else pipeline.output.path}
-    places |= {kind: str(path) for kind, path in pipeline.side_files.items()}
-    for name, source in pipeline.streams.items():
-        for subject, place in places.items():
-            if source.whole_files and place is not None and contains(str(source.path), place):
-                message = f"stream '{name}' would read the files of '{place}' ({subject}): it watches {source.path}"
-                raise InputError("watched-place", message, hint="use a folder outside of it")
+    mark = {"streams": sorted(pipeline.streams), "shards": pipeline.shards, "control": pipeline.control is not None}
+    return surveyed_declarations(pipeline, mark)
 
 
 def _frame(spark: SparkSession, name: str, source: Endpoint) -> DataFrame:
@@ -268,32 +262,3 @@ def with_text_times(notifications: DataFrame) -> DataFrame:
             text = f.regexp_replace(f.date_format(time, "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'"), r"\.000000Z$", "Z")
             notifications = notifications.withColumn(name, text)
     return notifications
-
-
-# ── the checkpoint ──
-
-
-def _own_mark(pipeline: Pipeline) -> dict[str, object]:
-    return {"streams": sorted(pipeline.streams), "shards": pipeline.shards, "control": pipeline.control is not None}
-
-
-def _checkpoint_mark(pipeline: Pipeline) -> dict[str, object]:
-    """Read the mark of a checkpoint, which must be this pipeline's: Spark would reuse other streams' offsets."""
-    path = Path(pipeline.checkpoint) / "foretell.json"
-    if not path.exists():
-        return {}
-    marked: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
-    for subject, value in _own_mark(pipeline).items():
-        if marked.get(subject) != value:
-            message = f"the checkpoint {pipeline.checkpoint} belongs to another pipeline: its {subject}"
-            message = f"{message}: {marked.get(subject)}, not {value}"
-            raise InputError("other-checkpoint", message, hint="use another folder")
-    return marked
-
-
-def _mark_checkpoint(pipeline: Pipeline, mark: Mapping[str, object]) -> None:
-    path = Path(pipeline.checkpoint) / "foretell.json"
-    # Spark writes what it keeps below this folder, with the permissions that Hadoop gives it.
-    make_private_folder(path.parent)
-    with open_private(path, "wb") as file:
-        file.write(json.dumps(mark).encode())

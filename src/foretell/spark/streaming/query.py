@@ -21,6 +21,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from foretell.arguments.input_settings import InputSettings, as_input_settings
 from foretell.arguments.model import as_model, require_chains
+from foretell.arguments.pipeline_sources import with_streams
 from foretell.arguments.statements import as_subscriptions
 from foretell.arguments.streams import declaration_of, read_tables
 from foretell.arguments.validation import as_mapping, as_tables
@@ -29,10 +30,10 @@ from foretell.errors import InputError, suggestion
 from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.reader import StreamDeclaration
 from foretell.events.ingest.time_candidates import time_note
+from foretell.events.ingest.watched_files import WatchedFiles
 from foretell.events.types import Type
 from foretell.forecast.online.factory import untrained_notes
-from foretell.language import tree
-from foretell.language.subscriptions import Subscriptions, of_program
+from foretell.language.subscriptions import Subscriptions
 from foretell.learn.model import Model
 from foretell.learn.settings import Learning
 from foretell.machine.exec.limits import Limits
@@ -54,7 +55,6 @@ from foretell.spark.streaming.shard_processor import (
     NotificationDecoder,
     ShardProcessor,
 )
-from foretell.spark.streaming.watched_files import WatchedFiles
 
 _LOG = logging.getLogger(__name__)
 _STORE = "spark.sql.streaming.stateStore"
@@ -138,7 +138,7 @@ def topology_of(
     """Plan a streaming query; the declarations have the types of all attributes. A control stream is `changing` the
     statements."""
     _refuse_mixed_times(declarations)
-    program = _with_streams(statements, declarations)
+    program = with_streams(statements, declarations)
     groups = stream_groups(program, declarations, _shard_count(shards))
     loaded = read_tables(statements.tables, as_tables(tables), limits)
     arrow_tables = {name: table.columns for name, table in loaded.items()}
@@ -250,23 +250,6 @@ def _file_declaration(declaration: StreamDeclaration) -> StreamDeclaration:
             "no-schema", f"stream '{declaration.stream}' comes in files: {subject} must be declared", hint=hint
         )
     return declaration
-
-
-def _with_streams(program: Subscriptions, declarations: Mapping[str, StreamDeclaration]) -> Subscriptions:
-    """Return the program with STREAM statements for all streams and types, as an engine needs them before events."""
-    streams = [_stream_statement(d, program.declared.get(name)) for name, d in declarations.items()]
-    others = [s for s in program.program.statements if not isinstance(s, tree.Stream)]
-    try:
-        return of_program(tree.Program((*streams, *others)))
-    except InputError as error:
-        raise error.within(program.text, program.file) from None
-
-
-def _stream_statement(declaration: StreamDeclaration, declared: tree.Stream | None) -> tree.Stream:
-    attributes = tuple(tree.Declared(name, kind) for name, kind in declaration.attributes.items())
-    if declared is None:
-        return tree.Stream(declaration.stream, attributes, declaration.time)
-    return replace(declared, attributes=attributes)
 
 
 def _shard_count(shards: object) -> int:

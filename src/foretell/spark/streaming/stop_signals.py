@@ -56,12 +56,13 @@ def await_end(
         show()
         if signals.numbers:
             log("stopping after this micro-batch; a second Ctrl-C stops at once")
-            _await_batch(query)
+            await_batch(query)
             query.stop()
             return
 
 
-def _await_batch(query: StreamingQuery) -> None:
+def await_batch(query: StreamingQuery) -> None:
+    """Wait until the micro-batch that runs, if there is one, has ended."""
     last = _batch_number(query)
     while query.isActive and query.status["isTriggerActive"] and _batch_number(query) == last:
         sleep(0.05)

@@ -1,12 +1,21 @@
-"""Options of a data source, parsed with errors that name the wrong one."""
+"""Options of sources and sinks, parsed with errors that name the wrong one; brokers and receivers made of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import NoReturn
 
-from foretell.connectors.secrets import Secret
+from foretell.connectors.mqtt.client import Broker
+from foretell.connectors.secrets import Secret, is_secret_header
+from foretell.connectors.webhook import Receiver
 from foretell.errors import InputError, suggestion
+
+_BROKER = ("host", "port", "username", "password", "tls", "ca", "certificate", "key", "protocol", "topic")
+MQTT_SOURCE_OPTIONS = (*_BROKER, "qos", "spool", "clientId", "maxMessagesPerBatch", "schema")
+MQTT_SINK_OPTIONS = (*_BROKER, "outbox", "wait")
+WEBHOOK_OPTIONS = ("url", "outbox", "perRequest", "timeout", "wait", "ca")
+#: The names of the options of a webhook that are headers begin so.
+HEADER = "header."
 
 #: Options that Spark itself adds.
 _SPARKS_OWN = frozenset({"path", "checkpointlocation", "queryname", "outputmode"})
@@ -59,3 +68,32 @@ class SourceOptions:
 
 def _refuse(name: str, problem: str) -> NoReturn:
     raise InputError("bad-option", f"the option '{name}' {problem}")
+
+
+def broker_of(options: SourceOptions) -> Broker:
+    tls = options.flag("tls")
+    return Broker(
+        host=options.required("host", "the broker's name or address"),
+        port=options.whole("port", 8883 if tls else 1883),
+        username=options.text("username"),
+        password=options.secret("password"),
+        tls=tls,
+        ca=options.text("ca"),
+        certificate=options.text("certificate"),
+        key=options.text("key"),
+        protocol=options.text("protocol") or "5",
+    )
+
+
+def receiver_of(options: SourceOptions) -> Receiver:
+    return Receiver(
+        url=options.required("url", "the address to post to"),
+        together=options.whole("perRequest", 1),
+        timeout=options.seconds("timeout", 10.0),
+        headers={name: _header(name, value) for name, value in options.prefixed(HEADER).items()},
+        ca=options.text("ca"),
+    )
+
+
+def _header(name: str, value: str) -> str | Secret:
+    return Secret.of(HEADER + name, value) if is_secret_header(name) or value.startswith("env:") else value

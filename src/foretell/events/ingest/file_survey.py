@@ -1,4 +1,4 @@
-"""Streams that come in files: their declarations, completed before Spark starts by the files that are there.
+"""The survey of streams that come in files: declarations, completed before a run starts by the files that are there.
 
 Types that the statements leave open, a time column that nobody has named, and the order of day and month are inferred
 as for a batch. They are written to the checkpoint, so that a restart has the same ones whatever files have come since.
