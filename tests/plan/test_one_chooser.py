@@ -26,7 +26,7 @@ USERS: Mapping[str, set[str]] = {
     "choose_strategy": {"plan/compile.py", "plan/explain.py", "plan/sharing_report.py"},
     "runs_without": {"recover/candidates.py", "recover/loss_automaton.py"},
     "narrowed_window": {"recover/hidden_patterns.py"},
-    "choose_keys": {"plan/compile.py", "plan/explain.py", "plan/single_nfa.py"},
+    "choose_keys": {"plan/compile.py", "plan/kernel_report.py", "plan/single_nfa.py"},
     "choose_kernel": {"plan/lower/flatten.py", "plan/performance_hints.py"},
     "choose_detection": {"plan/lower/detection.py"},
     "choose_run_index": {"plan/lower/row_levels.py"},
