@@ -156,6 +156,7 @@ class RunPool:
         """How many runs the pool can grow by with so many bytes more: growing copies, so old and new rows count."""
         width = self.cells.shape[1]
         row = int(width * (self.cells.itemsize + self.nulls.itemsize) + self.free.itemsize)
+        row += 0 if self.index is None else self.index.links[:1].nbytes + self.index.buckets.itemsize
         return memory // row - len(self.cells)
 
     def referenced(self) -> Ints:
