@@ -132,6 +132,14 @@ def test_variants_have_no_more_than_a_plan_reaches() -> None:
     assert kernel_for(general.run_events, Extent.ALL) is general.run_events
 
 
+def test_few_states_are_visited_one_after_the_other() -> None:
+    """The loop over many states is compiled where a plan has many."""
+    few, many = (kernel_for(general.run_events, Extent.ALL, many_states=many) for many in (False, True))
+    loops = general.advance_states, general.advance_occupied, general.new_runs_of_states, general.new_runs_of_occupied
+    assert callees_of(few) & set(loops) == {general.advance_states, general.new_runs_of_states}
+    assert callees_of(many) & set(loops) == {general.advance_occupied, general.new_runs_of_occupied}
+
+
 def test_variants_with_the_same_parts_are_one() -> None:
     """The lockstep kernel has no interpreter."""
     plain, interpreting = (kernel_for(lockstep.run_lockstep, e) for e in (Extent.PREDICATES, Extent.CONDITIONS))

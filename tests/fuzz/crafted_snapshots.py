@@ -50,6 +50,11 @@ STATEMENTS = (
     "CORRELATE m FOR EACH limits FROM s PER g DO repeat{push('x'){sequential{repeat(2){a}, b}}} "
     "DEFINE a AS v >= :least, b AS kind = 'b';",
     "CORRELATE m FOR EACH limits FROM s DO repeat{push('x'){persist(400){a}}} DEFINE a AS v >= :least AND g = :g;",
+    "SUBSCRIBE m FOR EACH limits FROM s MATCH a ;{g = :g} b+ ;{g = :g} c "
+    "DEFINE a AS v >= :least, b AS v > prev.v, c AS v < :least WITHIN 9;",
+    "SUBSCRIBE m FOR EACH limits FROM s PER g MATCH a ; !b ; c "
+    "DEFINE a AS v <= :least, b AS g = :g, c AS g = :g AND w > a.w * :least WITHIN 12;",
+    "SUBSCRIBE m FOR EACH limits FROM s MATCH a DEFINE a AS g = :g AND (v >= :least OR v < 1);",
     f"SUBSCRIBE m FROM s PER g MATCH a ; b ; c {ABC} WITHIN 9 AFTER MATCH SKIP PAST LAST LOSING 0.2 OF b ABOVE 0;",
     f"CORRELATE m FROM s PER g DO repeat{{push('x'){{sequential{{repeat(2){{a}}, accumulate{{b, c}}}}}}}} {ABC} "
     "FORECAST WITHIN 3 EVENTS ABOVE 0.1;",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from foretell import parse
+from foretell.events.types import Type
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.explain import Explained, as_mermaid, as_text, explain, explain_all
 
@@ -143,6 +144,36 @@ def test_templates() -> None:
     single = as_text(explained("SUBSCRIBE w FOR EACH t FROM ticks MATCH a DEFINE a AS name = :n AND volume + :v > 3;"))
     assert "  executor: profile index (a match is one event, so there are no partial matches)\n" in single
     assert "  template: one index of the rows' profiles (all conditions are about one event)" in single
+
+
+def test_partial_matches_of_templates_are_found_by_profiles() -> None:
+    text = """STREAM s (n STRING, v INT, t INT) TIME t; SUBSCRIBE w FOR EACH people FROM s
+    MATCH a ;{n = :name} b ; c , d DEFINE a AS v > :low, c AS n = :name AND v < :low;"""
+    (subscription,) = (s for s in parse(text).checked().statements if isinstance(s, CheckedSubscription))
+    plan = explain(subscription, {"id": Type.INT, "name": Type.STRING, "low": Type.INT})
+    shown = as_text(plan)
+    assert "  profile lists: at 2 states (the very next event concerns all of them)\n" in shown
+    assert "  0 waits for the first event with n = :name, indexed by the profile of :name\n" in shown
+    assert "  1 waits for any later event, indexed by the profile of :name, :low\n" in shown
+    assert "  2 waits for the very next event\n" in shown
+    assert not plan.hints
+
+
+@pytest.mark.parametrize(
+    ("pattern", "value", "why"),
+    [
+        ("a ;{n = :name} b", "at 1 state", "an event visits those whose profile it satisfies"),
+        ("a ;{v > a.v} b", "no", "conditions without parameters, or on bound events, decide alone"),
+        ("a ; (b | c)", "no", "profiles of several steps decide"),
+        ("a ; b ; !c", "at 1 state", "they wait for time to pass, or count events"),
+    ],
+)
+def test_why_partial_matches_are_not_found_by_profiles(pattern: str, value: str, why: str) -> None:
+    text = f"""STREAM s (n STRING, v INT, t INT) TIME t; SUBSCRIBE w FOR EACH people FROM s
+    MATCH {pattern} DEFINE a AS v = :low, b AS n = :name{", c AS v > :low" if "c" in pattern else ""} WITHIN 9;"""
+    (subscription,) = (s for s in parse(text).checked().statements if isinstance(s, CheckedSubscription))
+    found = explain(subscription, {"id": Type.INT, "name": Type.STRING, "low": Type.INT}).choices
+    assert [(c.value, c.why) for c in found if c.subject == "profile lists"] == [(value, why)]
 
 
 def test_forecasts_have_an_executor_of_their_own() -> None:

@@ -21,7 +21,8 @@ from tests.engine_pair import comparable_rows
 
 STREAM = "STREAM s (k STRING, n INT, x FLOAT, t INT, nr INT) TIME t ID nr;"
 
-#: Templates by how rows are found: texts, numbers of two types, several equalities, bounds in both directions, ids.
+#: Templates by how rows are found: texts, numbers of two types, several equalities, bounds in both directions, ids; by
+#: the profiles of partial matches.
 TEMPLATES = (
     "MATCH a DEFINE a AS k = :k AND x > :x",
     "MATCH a , b DEFINE a AS k = :k AND n = :n, b AS n > a.n",
@@ -29,6 +30,8 @@ TEMPLATES = (
     "MATCH a ; b ; c DEFINE a AS x = :n AND n = :n AND k = :k, b AS n > 1, c AS k = b.k WITHIN 20",
     "MATCH a ;{k = a.k} b{1,2} DEFINE a AS :x <= x WITHIN 6 RETURN count(b) AS many",
     "MATCH a ; !b ; c DEFINE a AS n = :id, b AS k = 'c', c AS k = 'a' WITHIN 12",
+    "MATCH a ;{k = :k} b ; c DEFINE a AS n = :n, b AS x > :x, c AS n = :n WITHIN 9",
+    "MATCH a ; b DEFINE a AS k = :k, b AS n = :n AND x >= :x AND n > a.n WITHIN 7",
 )
 
 TYPES = arrow_schema({"id": Type.INT, "k": Type.STRING, "n": Type.INT, "x": Type.FLOAT})

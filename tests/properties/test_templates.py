@@ -13,6 +13,7 @@ import pytest
 import foretell as ft
 from foretell.engine import Engine
 from foretell.machine.exec import row_slices
+from foretell.machine.exec.nfa_executor import NfaExecutor
 from foretell.plan import strategy
 from foretell.plan.strategy import Decision, TemplateMode
 from tests.engine_pair import EnginePair, comparable_rows
@@ -39,25 +40,29 @@ def cases(numbers: range, *, single: bool | None = None) -> Iterator[tuple[int, 
             continue
 
 
-def modes(trial: Case) -> set[TemplateMode]:
-    """How the rows of a template run."""
+def modes(trial: Case) -> set[TemplateMode | str]:
+    """How the rows of a template run, and whether their partial matches are found by profiles."""
     engine = Engine(trial.text, tables=trial.tables)
     engine.push("s", trial.streams["s"])
     pipeline = engine._deployment.pipeline
     assert pipeline is not None
     plans = [plan.strategy.template for plan in pipeline.runtime.plan.statements]
-    return {template.value for template in plans if template is not None}
+    executors = [group.executor for groups in pipeline.runtime.groups.values() for group in groups.nfa_groups]
+    rows = [executor.rows for executor in executors if isinstance(executor, NfaExecutor)]
+    listed = any(each is not None and each.levels.index.value for each in rows)
+    return {template.value for template in plans if template is not None} | ({"listed"} if listed else set())
 
 
 @numbers_of(48, 10_000)
 def test_it_says_what_the_reference_says(numbers: range) -> None:
-    told: Counter[TemplateMode] = Counter()
+    told: Counter[TemplateMode | str] = Counter()
     for number, trial, both in cases(numbers):
         embedded = comparable_rows(both.embedded())
         assert embedded == comparable_rows(both.reference()), (number, trial)
         told.update(dict.fromkeys(modes(trial), bool(embedded)))
     assert told[TemplateMode.SHARED_RUNS] > len(numbers) / 10
     assert told[TemplateMode.PROFILE_INDEX] > len(numbers) / 10
+    assert told["listed"] > len(numbers) / 20
 
 
 @numbers_of(24, 4_000)

@@ -117,8 +117,10 @@ def _explained(
     explained = {e.name: e for e in explain_all(subscriptions, types, limits.edges)}
     for statement in checked.statements:
         if statement.name in explained:
-            text = _subscription(explained[statement.name], form)
             assert isinstance(statement, CheckedSubscription)
+            text = _subscription(explained[statement.name], form)
+            if statement.tree.table in tables and form != "mermaid":
+                text = _with_rows(text, statement, tables[str(statement.tree.table)], form, limits)
             yield text if statement.tree.losing is None else _with_losses(text, statement, form, delays, limits)
         else:
             assert isinstance(statement, CheckedCorrelator)
@@ -160,6 +162,16 @@ def _subscription(explained: Explained, form: str) -> str:
         case "mermaid":
             return as_mermaid(explained)
     return as_text(explained)
+
+
+def _with_rows(text: str, statement: CheckedSubscription, table: TemplateTable, form: str, limits: Limits) -> str:
+    """The plan of a template with the figures of the index that finds the rows of its table."""
+    from foretell.cli.table_figures import table_figures  # loads kernels
+
+    figures = table_figures(statement, table, limits.edges)
+    if form == "json":
+        return json.dumps({**json.loads(text), "rows": figures})
+    return "\n".join([text, *(f"  rows {figure}" for figure in figures)])
 
 
 def _correlator(statement: CheckedCorrelator, parameters: Mapping[str, Type] | None, form: str) -> str:

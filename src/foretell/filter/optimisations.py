@@ -15,10 +15,12 @@ from foretell.records import record
 @record
 class Optimisations:
     """`merges`: rows with equal conditions have one profile, and one partial match until they differ (the paper's state
-    merging). `indexes`: an index finds the profiles that an event satisfies (its FR-index)."""
+    merging). `indexes`: an index finds the profiles that an event satisfies (its FR-index). `instances`: an event
+    visits the partial matches whose profile it satisfies (its indexes of instances)."""
 
     merges: bool = True
     indexes: bool = True
+    instances: bool = True
 
 
 _ALL = Optimisations()

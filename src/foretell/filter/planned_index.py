@@ -173,6 +173,10 @@ class PlannedIndex:
 
     # ── figures ──
 
+    def settle(self, strings: StringDictionary) -> None:
+        """Make the groups of the profiles that wait for a batch."""
+        self._sets.settle(strings)
+
     def __len__(self) -> int:
         return len(self._sets)
 

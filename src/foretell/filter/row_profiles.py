@@ -15,7 +15,7 @@ from foretell.arrays import Appendable, Flags, Ints, Words
 from foretell.filter.column import AppendableColumn, Column, may_be_null, no_nulls
 from foretell.filter.evaluate.expression import prepared
 from foretell.filter.optimisations import chosen_optimisations
-from foretell.filter.planned_index import planned_index
+from foretell.filter.planned_index import PlannedIndex, planned_index
 from foretell.filter.predicates import EventColumns
 from foretell.filter.profile_index import MOST_MATCHES, PlainProfileIndex, ProfileComparison, ProfileIndex
 from foretell.filter.profile_matches import ProfileMatches
@@ -57,6 +57,12 @@ class RowProfiles:
         """How events find the profiles that they satisfy, for `explain`."""
         found = f"{len(self):,} profiles are evaluated" if self._index is None else self._index.summary
         return f"{found}; {len(self._others)} conditions for those it leaves" if self._others else found
+
+    def figures(self, strings: StringDictionary) -> str:
+        """The same, with the parameters that the profiles are made of, also before the first batch."""
+        if isinstance(self._index, PlannedIndex):
+            self._index.settle(strings)
+        return f"by {', '.join(f':{name}' for name in self.conditions.parameters)}: {self.summary}"
 
     @property
     def nbytes(self) -> int:

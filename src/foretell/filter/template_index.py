@@ -61,6 +61,14 @@ class TemplateIndex:
         table = 0 if self._group_of is None else self._group_of.nbytes
         return self.sorted_rows.nbytes + self.limits.nbytes + self.starts.nbytes + self.keys.nbytes + table
 
+    @property
+    def summary(self) -> str:
+        """How events find rows, for `explain`."""
+        keys = [f":{c.parameter}" for c in self.equalities]
+        groups = f"{len(self.starts) - 1:,} groups" + (f" by {', '.join(keys)}" if keys else "")
+        order = "" if self.bound is None else f", each in the order of :{self.bound.parameter}"
+        return f"{len(self):,} in {groups}{order}, {self.nbytes / 1e3:,.0f} kB; an event finds one group"
+
     def rows(self, events: EventColumns, strings: StringDictionary) -> Ints:
         """The interval of rows that each event satisfies."""
         if not len(self.sorted_rows):

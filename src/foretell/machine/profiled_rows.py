@@ -48,6 +48,10 @@ class ProfiledRows:
         own = self._profile_of.nbytes + self._begin.nbytes + self._sizes.nbytes + self._order.nbytes
         return own + self.store.nbytes + self.profiles.nbytes
 
+    def figures(self, strings: StringDictionary) -> tuple[str, ...]:
+        """How events find profiles, for `explain`."""
+        return (self.profiles.figures(strings),)
+
     @property
     def indexed(self) -> ListedRows:
         """The rows of the matches of the present batch."""

@@ -19,8 +19,8 @@ from foretell.events.arrow_compute import pc
 from foretell.events.arrow_interop import arrow_of, arrow_of_values, buffer_of, numpy_of
 from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray
 from foretell.events.types import Scalar, Type
-from foretell.jit import kernel, read_only
-from foretell.machine.kernels.hash_table import SECRET, first_slot, keyed, next_slot
+from foretell.jit import inlined, kernel, read_only
+from foretell.machine.kernels.hash_table import SECRET, slot_of_sequence
 
 Bytes = NDArray[np.uint8]
 
@@ -153,7 +153,8 @@ def order_of(ids: ArrowArray) -> Ints:
     return numpy_of(pc.sort_indices(ids)).astype(np.int64)
 
 
-#: Ids that are words have no starts.
+#: Ids that are words have no starts, and so many bytes each.
+_WIDTH = 8
 _NO_STARTS = np.zeros(0, np.int64)
 
 
@@ -185,36 +186,23 @@ def _with_room(array: NDArray[Any], count: int) -> NDArray[Any]:
     return grown
 
 
-@kernel
-def _slot(starts: Any, data: Any, row: int, known_starts: Any, known: Any, slots: Any, secret: Any) -> Any:
-    """The slot of an id, or the free slot where it would be entered."""
-    first, last = (starts[row], starts[row + 1]) if starts.size else (np.int64(8 * row), np.int64(8 * row + 8))
-    hashed = np.uint64(last - first)
-    for at in range(first, last):
-        hashed = keyed(hashed, data[at], secret)
-    slot = first_slot(hashed, slots)
-    while slots[slot] >= 0:
-        other = np.int64(slots[slot])
-        begin = known_starts[other] if known_starts.size else 8 * other
-        end = known_starts[other + 1] if known_starts.size else 8 * other + 8
-        same = end - begin == last - first
-        at = 0
-        while same and at < last - first:
-            same = known[begin + at] == data[first + at]
-            at += 1
-        if same:
-            break
-        slot = next_slot(slot, slots)
-    return slot
+@inlined
+def _place(row: int, starts: Any) -> Any:
+    """Where the bytes of an id begin and end."""
+    if starts.size:
+        return starts[row], starts[row + 1]
+    return np.int64(_WIDTH * row), np.int64(_WIDTH * row + _WIDTH)
 
 
 @kernel
 def _enter(first: int, count: int, starts: Any, data: Any, slots: Any, secret: Any) -> None:
     for row in range(first, count):
-        slots[_slot(starts, data, row, starts, data, slots, secret)] = row
+        begin, end = _place(row, starts)
+        slots[slot_of_sequence(begin, end, data, starts, data, _WIDTH, slots, secret)] = row
 
 
 @kernel
 def _look_up(starts: Any, data: Any, known_starts: Any, known: Any, slots: Any, found: Any, secret: Any) -> None:
     for row in range(found.size):
-        found[row] = slots[_slot(starts, data, row, known_starts, known, slots, secret)]
+        begin, end = _place(row, starts)
+        found[row] = slots[slot_of_sequence(begin, end, data, known_starts, known, _WIDTH, slots, secret)]

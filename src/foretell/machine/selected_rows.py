@@ -62,6 +62,11 @@ class SelectedRows:
         """The memory of the rows and their index."""
         return self.store.nbytes + sum(generation.nbytes for generation in self._generations)
 
+    def figures(self, strings: StringDictionary) -> tuple[str, ...]:
+        """How events find rows, for `explain`."""
+        self.refresh()
+        return tuple(generation.summary for generation in self._generations)
+
     # ── rows that come and go ──
 
     def add(self, table: TemplateTable, strings: StringDictionary, since: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -10,14 +10,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from foretell.arrays import Appendable, Ints
+from foretell.events.ingest.raw_columns import ArrowArray
 from foretell.events.ingest.template_tables import TemplateTable
+from foretell.filter.column import Column
+from foretell.filter.optimisations import chosen_optimisations
 from foretell.filter.profile_matches import ProfileMatches
 from foretell.filter.row_profiles import UNSATISFIABLE, RowProfiles, distinct_values
 from foretell.filter.row_trie import RowTrie
 from foretell.filter.string_dictionary import StringDictionary
+from foretell.machine.kernels import layout
 from foretell.machine.kernels.structs import RowBatch, Values
+from foretell.machine.matches.indexed_rows import IndexedRows
+from foretell.machine.row_intervals import Move, interval_move
 from foretell.machine.row_store import RowStore
-from foretell.machine.template_rows import SortedRows
 from foretell.plan.lower.row_levels import RowLevels
 from foretell.storage.recorded_values import array, require
 
@@ -26,16 +31,19 @@ _RECORDED = "the profiles of template rows"
 
 
 @dataclass
-class TrieRows(SortedRows):
+class TrieRows:
     """Rows by their profiles at the sites of a pattern, and by other parameters, in the order in which runs meet them.
 
     `parameters` are the columns of the table, as code numbers them.
     """
 
-    levels: RowLevels = field(kw_only=True)
+    store: RowStore
+    levels: RowLevels
     parameters: Sequence[str] = ()
     recorded: Sequence[Ints] | None = None  # the profiles of each site in a snapshot, by which they are ordered
     served: ClassVar[str | None] = "runs"  # as snapshots say that these serve all rows
+    _indexed: IndexedRows | None = field(default=None, init=False)
+    _is_current: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
         orders: Sequence[Ints | None] = self.recorded or [None] * len(self.levels.sites)
@@ -46,6 +54,9 @@ class TrieRows(SortedRows):
         self._profiles = [Appendable(np.int64) for _ in self.sites]
         for site, profiles in zip(self.sites, self._profiles, strict=True):
             profiles.append(site.numbers)
+        self._waits = self.levels.waits
+        if not chosen_optimisations().instances:
+            self._waits = np.full_like(self._waits, layout.NONE)
         self._sorted_rows, self._renumbered = np.zeros(0, np.int64), False
         self._index()
 
@@ -61,35 +72,77 @@ class TrieRows(SortedRows):
     ) -> TrieRows:
         """The rows of a table; `names` are the columns that are needed."""
         store = RowStore.of(table, {name: table.types[name] for name in names}, strings, since)
-        return cls(store, levels=levels, parameters=list(table.types), recorded=recorded)
+        return cls(store, levels, list(table.types), recorded)
 
     @property
     def sorted_rows(self) -> Ints:
+        """The numbers of the rows in the order of the trie."""
         return self._sorted_rows
 
     @property
-    def nbytes(self) -> int:
-        own = sum(profiles.nbytes for profiles in self._profiles) + sum(site.nbytes for site in self.sites)
-        return super().nbytes + own + self.trie.nbytes + self._sorted_profiles.nbytes
+    def indexed(self) -> IndexedRows:
+        """The rows in the order of the trie."""
+        if self._indexed is None:
+            since = self.store.since
+            self._indexed = IndexedRows(self.store.ids.array, self._sorted_rows, since if since.any() else None)
+        return self._indexed
+
+    def values(self, places: Ints) -> Mapping[str, Column]:
+        """The parameters of the rows at places in the order of the trie."""
+        return self._values(self._sorted_rows[places])
+
+    def _values(self, rows: Ints) -> dict[str, Column]:
+        return {name: column.take(rows) for name, column in self.store.columns.items()}
 
     @property
-    def summary(self) -> tuple[str, ...]:
-        """How events find profiles at each site, for `explain`."""
-        return tuple(site.summary for site in self.sites)
+    def nbytes(self) -> int:
+        """The memory of the rows and their profiles."""
+        own = sum(profiles.nbytes for profiles in self._profiles) + sum(site.nbytes for site in self.sites)
+        rows = self.store.nbytes + self._sorted_rows.nbytes + self._sorted_profiles.nbytes
+        return rows + own + self.trie.nbytes
 
-    def _add(self, rows: Ints) -> None:
-        added = {name: column.take(rows) for name, column in self.store.columns.items()}
+    def figures(self, strings: StringDictionary) -> tuple[str, ...]:
+        """How events find profiles at each site, for `explain`."""
+        return tuple(site.figures(strings) for site in self.sites)
+
+    # ── rows that come and go ──
+
+    def add(self, table: TemplateTable, strings: StringDictionary, since: int) -> None:
+        """Adds rows that count from an event on."""
+        rows = self.store.add(table, strings, since)
+        added = self._values(rows)
         for site, profiles in zip(self.sites, self._profiles, strict=True):
             profiles.append(site.add(added, len(rows)))
+        self._is_current = False
 
-    def _remove(self, rows: Ints) -> None:
+    def remove(self, ids: ArrowArray) -> None:
+        """Removes rows."""
+        rows = self.store.remove(ids)
         for site, profiles in zip(self.sites, self._profiles, strict=True):
             site.remove(profiles.array[rows])
+        self._is_current = False
 
-    def _keep(self, rows: Ints) -> None:
+    def refresh(self) -> Move | None:
+        """Builds the trie again if rows have come or gone since; before the next batch, so that many changes cost it
+        once. None where nothing moves."""
+        if self._is_current:
+            return None
+        numbers = np.arange(len(self.store))
+        if self.store.crowded:
+            self._renumber()
+            numbers = np.where(self.store.alive, np.cumsum(self.store.alive) - 1, -1)
+            self.store = self.store.compacted()
+        before, self._indexed, self._is_current = numbers[self._sorted_rows], None, True
+        self._index()
+        place = np.full(len(self.store) + 1, -1, np.int64)  # a row without a number is -1, the last place
+        place[self._sorted_rows] = np.arange(len(self._sorted_rows))
+        return interval_move(place[before])
+
+    def _renumber(self) -> None:
+        """Gives the rows that are there the numbers from 0 on: others are left out."""
         for number, profiles in enumerate(self._profiles):
             self._profiles[number] = Appendable(np.int64)
-            self._profiles[number].append(profiles.array[rows])
+            self._profiles[number].append(profiles.array[self.store.numbers])
         self._renumbered = True
 
     def _known_order(self, rows: Ints) -> Ints:
@@ -102,6 +155,7 @@ class TrieRows(SortedRows):
         return place[self._sorted_rows[self.store.alive[self._sorted_rows]]]
 
     def _index(self) -> None:
+        """Builds the trie of the rows that are there. Rows that stay keep their order."""
         rows, columns = self.store.numbers, self.store.columns
         numbers = [
             self._profiles[level.site].array[rows]
@@ -152,6 +206,7 @@ class TrieRows(SortedRows):
             starts=starts,
             stops=trie.ends[0].take(starts, mode="clip"),
             descents=self.levels.descents,
+            waits=self._waits,
         )
 
     @cached_property

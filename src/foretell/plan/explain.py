@@ -14,6 +14,7 @@ from foretell.language.printer import conjunct_text, expression_text, pattern_te
 from foretell.plan.compile import PlanCompiler
 from foretell.plan.expressions import EveryNth, IndexKey
 from foretell.plan.filter_report import filter_choices
+from foretell.plan.kernel_report import kernel_choices
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.match_plan import MatchPlan, NfaGroupPlan
 from foretell.plan.nfa.automaton import Automaton, Edge
@@ -26,15 +27,7 @@ from foretell.plan.observation import NothingObserved
 from foretell.plan.performance_hints import PerformanceHint, hints_for
 from foretell.plan.prefix_sharing import SharedNfa
 from foretell.plan.single_nfa import single_nfa
-from foretell.plan.strategy import (
-    Executor,
-    Kernel,
-    Strategy,
-    TemplateMode,
-    choose_keys,
-    choose_strategy,
-    is_longest,
-)
+from foretell.plan.strategy import Executor, Strategy, TemplateMode, choose_strategy, is_longest
 
 #: The most signs of a group in the name of its counter.
 _COUNTER_WIDTH = 40
@@ -234,9 +227,9 @@ def _choices(
 ) -> Iterator[ExplainedChoice]:
     """Every choice, in the order in which an event meets them."""
     yield ExplainedChoice("executor", strategy.executor.value.value, strategy.executor.why)
-    yield from _kernel_choices(strategy, nfa if shared is None else shared.nfa)
-    filtering = filter_choices(subscription, strategy, nfa if shared is None else shared.nfa, parameters)
-    yield from (ExplainedChoice(*choice) for choice in filtering)
+    together = nfa if shared is None else shared.nfa
+    yield from (ExplainedChoice(*choice) for choice in kernel_choices(strategy, together))
+    yield from (ExplainedChoice(*choice) for choice in filter_choices(subscription, strategy, together, parameters))
     if strategy.executor.value is not Executor.HIDDEN:
         others = [] if shared is None else [m.subscription.name for m in shared.members.values()]
         others = [f"`{other}`" for other in others if other != subscription.name]
@@ -251,26 +244,6 @@ def _choices(
 def _listed(names: Sequence[str]) -> str:
     """A few names, and how many more there are."""
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-
-
-def _kernel_choices(strategy: Strategy, nfa: SharedNfa | None) -> Iterator[ExplainedChoice]:
-    """The choices by the flattened NFA, which others may share."""
-    match strategy.executor.value:
-        case Executor.ARRIVALS:
-            why = "the one kernel of arrival lists, from the last step backwards"
-            yield ExplainedChoice("kernel", Kernel.ARRIVAL_WALK.value, why)
-        case Executor.ABSENCE:
-            yield ExplainedChoice("kernel", Kernel.ABSENCE.value, "the one kernel of absence clocks")
-        case Executor.NFA if nfa is not None:
-            kernel, reverse_scan = nfa.compiled.kernel.kernel, nfa.compiled.kernel.reverse_scan
-            yield ExplainedChoice("kernel", kernel.value.value, kernel.why)
-            if kernel.value.next_only:
-                value = "for some batches" if reverse_scan.value else "no"
-                yield ExplainedChoice("reverse scan", value, reverse_scan.why)
-            else:
-                keyed = choose_keys(nfa, observed=strategy.observation is not None)
-                indexed = any(state.waiting.key is not None for state in nfa.states)
-                yield ExplainedChoice("key index", "yes" if indexed else "no", keyed.why)
 
 
 # ── structure ──
@@ -305,9 +278,13 @@ def _sizes(nfa: CompiledNfa) -> tuple[int, int, int]:
 
 
 def _key(nfa: CompiledNfa, state: int) -> str | None:
-    """The key by which the partial matches at a state are indexed."""
+    """The key by which the partial matches at a state are indexed, and the parameters of their profiles."""
     hashed = nfa.key(state)
-    return expression_text(hashed.expression) if isinstance(hashed, IndexKey) else None
+    keys = [expression_text(hashed.expression)] if isinstance(hashed, IndexKey) else []
+    if nfa.rows is not None and state in nfa.rows.index.value:
+        site = nfa.rows.sites[nfa.rows.index.value[state]]
+        keys.append(f"the profile of {', '.join(f':{name}' for name in site.parameters)}")
+    return " and ".join(keys) or None
 
 
 def _wait(link: Connector) -> ExplainedWait:

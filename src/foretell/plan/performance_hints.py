@@ -87,7 +87,10 @@ def _key_hints(nfa: SharedNfa) -> Iterator[PerformanceHint]:
     if nfa.compiled.kernel.kernel.value is not Kernel.GENERAL or nfa.simultaneous:
         return
     waiting = [n for n, s in enumerate(nfa.states) if not s.waiting.final and not s.waiting.waits]
-    unkeyed = [n for n in waiting if nfa.states[n].waiting.key is None and not nfa.states[n].waiting.strict]
+    listed = {} if nfa.compiled.rows is None else nfa.compiled.rows.index.value  # by the profiles of a template's rows
+    unkeyed = [
+        n for n in waiting if nfa.states[n].waiting.key is None and n not in listed and not nfa.states[n].waiting.strict
+    ]
     if unkeyed:
         states = ", ".join(map(str, unkeyed))
         yield PerformanceHint(

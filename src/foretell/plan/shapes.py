@@ -25,6 +25,15 @@ class NfaShape:
 
 
 @record
+class WaitShape:
+    """The facts about a state by which it is chosen how an event finds the runs there that carry rows of a template:
+    the sites of which it must satisfy a profile to concern them, and why there is not one, if so."""
+
+    sites: frozenset[int]
+    hindrance: str | None
+
+
+@record
 class DetectionShape:
     """The facts by which it is chosen where predicates are evaluated: the time that each predicate which only later
     steps need takes for an event; why no part of a batch can be left out, if so."""

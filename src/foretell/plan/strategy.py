@@ -16,7 +16,7 @@ from foretell.language.checked import CheckedSubscription
 from foretell.language.printer import expression_text
 from foretell.plan.arrival_hindrances import absence_hindrances, shape_hindrances
 from foretell.plan.lower.arrival_analysis import analyse_sequence
-from foretell.plan.shapes import DetectionShape, NfaShape
+from foretell.plan.shapes import DetectionShape, NfaShape, WaitShape
 from foretell.plan.template_profiles import is_single_step, rows_apart
 from foretell.plan.template_selection import selection_of, template_selection
 from foretell.records import record
@@ -357,6 +357,13 @@ def choose_keys(nfa: SharedNfa, *, observed: bool) -> Decision[bool]:
     return Decision(True, "all events that the state waits for must equal a bound value")
 
 
+def choose_run_index(waits: Mapping[int, WaitShape]) -> Decision[Mapping[int, int]]:
+    """The states of a template's NFA at which an event finds runs by the profile of their rows at a site."""
+    found = {n: min(wait.sites) for n, wait in waits.items() if wait.hindrance is None}
+    hindrances = [wait.hindrance for wait in waits.values() if wait.hindrance is not None]
+    return Decision(found, hindrances[0] if hindrances else "an event visits those whose profile it satisfies")
+
+
 # ── kernels ──
 
 #: With more states most are empty, and visiting all of them would cost more than is gained.
@@ -402,20 +409,17 @@ def _without_reverse_scan(shape: NfaShape, kernel: Kernel, why: str) -> KernelDe
 
 
 def _lockstep_hindrance(shape: NfaShape) -> str | None:
-    if shape.runs_code:
-        return "a condition compares with a bound event"
-    if shape.has_window:
-        return "WITHIN ends runs one by one"
-    if shape.goes_back:
-        return "a repetition leads back to an earlier state"
-    if shape.computes:
-        return "a register is computed from others"
-    if shape.states > MOST_LOCKSTEP_STATES:
-        return f"there are more than {MOST_LOCKSTEP_STATES} states"
-    return None
+    hindrances = {
+        "a condition compares with a bound event": shape.runs_code,
+        "WITHIN ends runs one by one": shape.has_window,
+        "a repetition leads back to an earlier state": shape.goes_back,
+        "a register is computed from others": shape.computes,
+        f"there are more than {MOST_LOCKSTEP_STATES} states": shape.states > MOST_LOCKSTEP_STATES,
+    }
+    return next((hindrance for hindrance, applies in hindrances.items() if applies), None)
 
 
-# ── single-step detection ──
+# ── single-step detection and late guards ──
 
 #: What it costs to find the events at which a partial match waits, in nanoseconds for an event and a place.
 PARTIAL_EVALUATION = 5.0
@@ -432,8 +436,6 @@ def choose_detection(shape: DetectionShape) -> Decision[frozenset[int]]:
     return Decision(costly, why)
 
 
-# ── late guards ──
-
 #: So many predicates of later steps are evaluated for whole batches in any case: that is quick.
 MOST_EARLY = 16
 
@@ -444,6 +446,5 @@ def choose_late_guards(later: int, *, next_only: bool) -> Decision[bool]:
         return Decision(False, "their predicates tell which partial matches an event concerns")
     if later <= MOST_EARLY:
         return Decision(False, f"whole columns are quick for {MOST_EARLY} predicates or fewer")
-    return Decision(
-        True, f"{later:,} predicates of later steps: batches that begin few matches evaluate them one by one"
-    )
+    why = f"{later:,} predicates of later steps: batches that begin few matches evaluate them one by one"
+    return Decision(True, why)

@@ -97,7 +97,7 @@ class AccessSetIndex:
         if count:
             self._waiting.append(_Addition(numbers, columns))
         if sum(len(addition.numbers) for addition in self._waiting) >= _MANY and not self._reader.has_texts:
-            self._settle(None)
+            self.settle(None)
         return numbers
 
     def remove(self, profiles: Ints) -> None:
@@ -113,7 +113,7 @@ class AccessSetIndex:
         self._generations = []
         self._grow(conditions)
 
-    def _settle(self, strings: StringDictionary | None) -> None:
+    def settle(self, strings: StringDictionary | None) -> None:
         """Take in what has changed since the last batch."""
         if self._waiting:
             added = _together(self._waiting)
@@ -167,7 +167,7 @@ class AccessSetIndex:
     def slices(
         self, events: EventColumns, strings: StringDictionary, wanted: Flags | None = None, most: int = MOST_MATCHES
     ) -> Iterator[ProfileMatches]:
-        self._settle(strings)
+        self.settle(strings)
         wanted = constant_truth(self._constant, events, strings, wanted)
         slots = self._reader.slots
         # All of these may change between two slices.
@@ -261,10 +261,11 @@ class AccessSetIndex:
     def summary(self) -> str:
         """The groups and what they take."""
         groups = sum(len(generation.plan.access) for generation in self._generations)
-        counted = all(generation.events for generation in self._generations)
+        counted = bool(self._generations) and all(generation.events for generation in self._generations)
         candidates = sum(generation.candidates for generation in self._generations) + len(self._recent)
         keys = ", ".join(self._named_groups())
-        size = f"{self._count:,} profiles in {groups:,} groups" + (f" ({keys})" if keys else "")
+        size = f"{self._count:,} profiles in {groups:,} group{'' if groups == 1 else 's'}"
+        size += f" ({keys})" if keys else ""
         took = f"{candidates:,.1f} candidates and {self.nanoseconds:,.0f} ns an event"
         return f"access sets: {size}, {self.nbytes / 1e3:,.0f} kB; {'counted' if counted else 'expected'} {took}"
 

@@ -17,6 +17,8 @@ from foretell.machine.kernels import (
     probe,
     reverse_scan,
     run_checks,
+    run_index,
+    run_lists,
     strict,
 )
 
@@ -36,6 +38,8 @@ cache_on_disk(
     probe,
     reverse_scan,
     run_checks,
+    run_index,
+    run_lists,
     strict,
 )
 

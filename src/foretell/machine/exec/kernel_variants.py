@@ -19,7 +19,17 @@ import numpy as np
 
 from foretell.arrays import Ints
 from foretell.jit import callees_of, with_callees
-from foretell.machine.kernels import actions, arrival_walk, functions, general, layout, row_runs
+from foretell.machine.kernels import (
+    actions,
+    arrival_walk,
+    fresh_runs,
+    functions,
+    general,
+    layout,
+    row_runs,
+    run_index,
+    run_lists,
+)
 from foretell.machine.kernels.decorators import Function
 from foretell.machine.kernels.opcodes import FUNCTIONS, Op
 from foretell.machine.kernels.structs import NfaTables
@@ -73,13 +83,24 @@ def _guard_spans(tables: NfaTables) -> Ints:
 
 
 @cache
-def kernel_for(kernel: Function, extent: Extent, *, rows: bool = False) -> Function:
-    """The variant of a kernel that has all that a plan reaches; with `rows` its runs carry rows of a template."""
+def kernel_for(kernel: Function, extent: Extent, *, rows: bool = False, many_states: bool = False) -> Function:
+    """The variant of a kernel that has all that a plan reaches; with `rows` its runs carry rows of a template, with
+    `many_states` it visits only those that have runs."""
+    if many_states:
+        kernel = with_callees(kernel, _MANY_STATES, "_occupied")
     if rows:
         kernel = with_callees(with_callees(kernel, _WITH_ROWS, "_rows"), _ROW_GUARDS, "_parted")
     reachable = callees_of(kernel)
     parts = tuple(part for part in _UNREACHED[extent] if reachable & _STUBS[part].keys())
     variant: Function = _without(kernel, parts)
+    return variant
+
+
+@cache
+def pool_kernel_for(kernel: Function, *, rows: bool) -> Function:
+    """The variant of a kernel that takes runs out of lists between events; with `rows` they are in chains, too."""
+    others: Mapping[Any, Any] = {run_lists.unlink: run_index.unlink_indexed} if rows else {}
+    variant: Function = with_callees(kernel, others, "_indexed")
     return variant
 
 
@@ -93,9 +114,16 @@ def _without(kernel: Function, parts: tuple[str, ...]) -> Function:
 _WITH_ROWS: Mapping[Any, Any] = {
     general.rough_new_runs: row_runs.rough_row_runs,
     general.starting_runs: row_runs.starting_rows,
-    general.held_edges: row_runs.open_rows,
-    general.advance_run: row_runs.advance_rows,
+    general.new_runs_of_state: row_runs.new_runs_of_row_state,
+    general.advance_state: row_runs.advance_row_state,
     general.begin_runs: row_runs.begin_rows,
+    fresh_runs.admit_fresh: run_index.admit_rows,
+    run_lists.unlink: run_index.unlink_indexed,
+}
+#: Where there are many states. (Both in one kernel would be compiled for every statement.)
+_MANY_STATES: Mapping[Any, Any] = {
+    general.advance_states: general.advance_occupied,
+    general.new_runs_of_states: general.new_runs_of_occupied,
 }
 _ROW_GUARDS: Mapping[Any, Any] = {actions.guard_holds: row_runs.row_guard_holds}
 _STUBS: Mapping[str, Mapping[Any, Any]] = {

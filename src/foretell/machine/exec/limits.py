@@ -225,6 +225,7 @@ class RunLedger:
 def enforce_lane_limit(executor: NfaExecutor, lane: int, position: int) -> None:
     """With the event at a position a lane has more runs than its limit. They may be of several subscriptions."""
     limits, pool = executor.ledger.limits, executor.pool
+    executor.sweep()  # those whose windows have passed do not count
     runs = _in_lane(executor, lane)
     over = [member for member, count in _by_member(executor, runs).items() if count > limits.lane]
     if over and limits.then == "drop":

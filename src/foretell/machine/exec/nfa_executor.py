@@ -77,7 +77,7 @@ class NfaExecutor:
         self.refusals: list[tuple[int, Ints, Limit]] = []
         self.dropped: dict[int, int] = {}
         self.dropped_by: Limit = "lane"
-        self.pool = RunPool(self.nfa, self.ledger.limits.lane)
+        self.pool = RunPool(self.nfa, self.ledger.limits.lane, rows=self.rows is not None)
         self._open_runs = OpenRuns(self.pool)
         if self.rows is not None:
             self.pool.grow(ROOM_FOR_ROWS)
@@ -100,7 +100,8 @@ class NfaExecutor:
             self._tables if late is None else Held(self.nfa.tables._replace(edges=late.edges), self._tables)
         )
         chosen, extent = self.nfa.kernel.kernel.value, extent_of(self.nfa)
-        self._kernel = kernel_for(_KERNELS[chosen], extent, rows=self.rows is not None)
+        parts = {"rows": self.rows is not None, "many_states": self.pool.has_many_states}
+        self._kernel = kernel_for(_KERNELS[chosen], extent, **parts)
         self._is_longest = chosen in (Kernel.LONGEST, Kernel.LONGEST_GENERAL)
         self._is_lockstep = chosen.lockstep
         self.columns.prepare(self.nfa, interprets=extent is not Extent.PREDICATES and not chosen.lockstep)
@@ -387,6 +388,8 @@ class NfaExecutor:
         """Go on from a state of the same NFA, which runs these subscriptions."""
         self.columns.restore(state, bounds)
         self.pool.restore(state, self._recorded_runs(bounds, plans))
+        if self.rows is not None:
+            self.pool.index_rows(self.rows.batch([], 0, 0))
         is_float = self.nfa.time is Type.FLOAT
         self.now = None if state["now"] is None else instant(state["now"], "the time of runs", is_float=is_float)
         self.stopped = _recorded_stops(state["refused"], bounds, plans)

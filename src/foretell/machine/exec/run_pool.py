@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from foretell.arrays import Flags, Ints, room_for
 from foretell.events.types import Type
+from foretell.machine.exec.kernel_variants import pool_kernel_for
 from foretell.machine.exec.match_output import new_nodes
+from foretell.machine.exec.run_chains import new_index, resized_index, start_round
 from foretell.machine.input.state_bounds import StateBounds
-from foretell.machine.kernels import general, layout, run_checks, run_lists
+from foretell.machine.kernels import general, layout, run_checks, run_index, run_lists
 from foretell.machine.kernels.held import Held
-from foretell.machine.kernels.structs import Lanes, Lockstep, Nodes, Output, Runs, Timers, Values
+from foretell.machine.kernels.structs import Lanes, Lockstep, Nodes, Output, RowBatch, RunIndex, Runs, Timers, Values
 from foretell.plan.lower.program import CompiledNfa
 from foretell.records import record
 from foretell.storage.recorded_values import array, indices, require, times
@@ -69,17 +71,21 @@ class RecordedRuns:
         return lengths
 
 
-_ARRAYS = frozenset({"cells", "nulls", "free", "lanes", "nodes", "timers"})
+_ARRAYS = frozenset({"cells", "nulls", "free", "lanes", "nodes", "timers", "index"})
 
 
 class RunPool:
-    """A run is a row of `cells` (see layout); `nulls` says which of them are NULL."""
+    """A run is a row of `cells` (see layout); `nulls` says which of them are NULL. Where runs carry rows of a template,
+    an `index` finds them by their profiles."""
 
-    def __init__(self, nfa: CompiledNfa, most_in_lane: int) -> None:
+    def __init__(self, nfa: CompiledNfa, most_in_lane: int, *, rows: bool = False) -> None:
         self.nfa = nfa
         self._most_in_lane = most_in_lane
         self.time: type[np.generic] = np.float64 if nfa.time is Type.FLOAT else np.int64
         self.counters = np.zeros(layout.COUNTERS, np.int64)
+        self.index: RunIndex | None = new_index(0) if rows else None
+        self._sweep = pool_kernel_for(run_lists.sweep, rows=rows)
+        self._pass_time = pool_kernel_for(general.pass_time, rows=rows)
         self.cells, self.nulls = self._new_cells(0)
         self.free: NDArray[np.uint32] = np.zeros(0, np.uint32)
         self.lanes = self._new_lanes(16)
@@ -100,7 +106,7 @@ class RunPool:
         """As the kernels take them."""
         registers = Values(self.cells.view(np.float64), self.cells, self.nulls)
         times = self.cells.view(self.time)
-        return Runs(registers, times, self.free, self.lanes, self.nodes, self.timers, self.counters)
+        return Runs(registers, times, self.free, self.lanes, self.nodes, self.timers, self.counters, self.index)
 
     @cached_property
     def held(self) -> Held[Runs]:
@@ -143,13 +149,14 @@ class RunPool:
     @cached_property
     def nbytes(self) -> int:
         """The memory of all arrays."""
-        columns = (self.cells, self.nulls, self.free, *self.lanes, *self.nodes, *self.timers)
+        columns = (self.cells, self.nulls, self.free, *self.lanes, *self.nodes, *self.timers, *(self.index or ()))
         return sum(column.nbytes for column in columns)
 
     def rows_within(self, memory: int) -> int:
         """How many runs the pool can grow by with so many bytes more: growing copies, so old and new rows count."""
         width = self.cells.shape[1]
         row = int(width * (self.cells.itemsize + self.nulls.itemsize) + self.free.itemsize)
+        row += 0 if self.index is None else self.index.links[:1].nbytes + self.index.buckets.itemsize
         return memory // row - len(self.cells)
 
     def referenced(self) -> Ints:
@@ -178,6 +185,11 @@ class RunPool:
         )
 
     @property
+    def has_many_states(self) -> bool:
+        """Whether lanes note which of their states have runs."""
+        return self._words > 0
+
+    @property
     def _words(self) -> int:
         """The words of a lane's states with runs. Where runs are listed by a key, none: a lane has several lists."""
         listed = self.nfa.strict or bool((self.nfa.tables.states[:, layout.STATE_KEY] != layout.NONE).any())
@@ -203,6 +215,7 @@ class RunPool:
         new = np.arange(old + by - 1, old - 1, -1, dtype=np.uint32)
         self.free = np.concatenate([new, self.free])
         self.counters[layout.FREE] += by
+        self._fit_index()
 
     def trim(self) -> None:
         """Give back the free rows behind the last that is in use or has a timer, where they are most of all."""
@@ -215,6 +228,20 @@ class RunPool:
         self.free = np.zeros(size, self.free.dtype)
         self.free[: len(free)] = free
         self.counters[layout.FREE] = len(free)
+        self._fit_index()
+
+    def _fit_index(self) -> None:
+        """Gives the index as much room as there is for runs."""
+        if self.index is not None:
+            self.index = resized_index(self.index, len(self.cells), self.in_use, self.cells)
+
+    def index_rows(self, rows: RowBatch) -> None:
+        """Makes the index of runs that carry these rows anew, each of them one at least."""
+        used = self.in_use
+        require(bool((self.cells[used, layout.RUN_ROWS] & layout.ROWS_COUNT > 0).all()), "the rows of partial matches")
+        self.index = new_index(len(self.cells))
+        start_round(self.index, used)
+        run_index.index_runs(used, self.cells, rows, self.index)
 
     def _used_size(self) -> int:
         timed = self.timers.owner[: self.counters[layout.TIMERS]].astype(np.int64)
@@ -289,12 +316,12 @@ class RunPool:
 
     def pass_time(self, now: int | float, output: Output) -> bool:
         """Write the matches that time completes; False where there is no room for one more."""
-        return general.pass_time(now, self.nfa.tables, self.arrays, output)
+        return bool(self._pass_time(now, self.nfa.tables, self.arrays, output))
 
     def sweep(self, now: int | float) -> int:
         """Free the runs that can come to nothing; return how many."""
         dead = (~self.nfa.alive).astype(np.uint8)
-        return run_lists.sweep(self.time(now), self.nfa.strict, self.nfa.tables, self.arrays, self.in_use, dead)
+        return int(self._sweep(self.time(now), self.nfa.strict, self.nfa.tables, self.arrays, self.in_use, dead))
 
     def remove(self, runs: Ints, now: int | float) -> None:
         """Free some runs."""

@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 
 from foretell.arrays import Flags, Ints, room_for
 from foretell.jit import kernel
-from foretell.machine.kernels.hash_table import SECRET, first_slot, keyed, next_slot
+from foretell.machine.kernels.hash_table import SECRET, slot_of_sequence
 from foretell.storage.recorded_values import array, offsets, require
+
+#: Keys have starts, and no width in common.
+_ANY_WIDTH = 0
 
 
 def _empty(size: int) -> Ints:
@@ -97,32 +100,12 @@ def slots_for(count: int) -> int:
 
 
 @kernel
-def _slot(first: int, last: int, words: Ints, known_starts: Ints, known_words: Ints, slots: Ints, secret: Any) -> Any:
-    """The slot of a key, or the free slot where it would be entered."""
-    hashed = np.uint64(0)
-    for k in range(first, last):
-        hashed = keyed(hashed, words[k], secret)
-    at = first_slot(hashed, slots)
-    while slots[at] >= 0:
-        known = known_starts[slots[at]]
-        same = known_starts[slots[at] + 1] - known == last - first
-        k = 0
-        while same and k < last - first:
-            same = known_words[known + k] == words[first + k]
-            k += 1
-        if same:
-            break
-        at = next_slot(at, slots)
-    return at
-
-
-@kernel
 def _number(done: int, starts: Ints, words: Ints, numbers: Ints, known_starts: Ints, known_words: Ints, slots: Ints,
             count: int, secret: Any) -> tuple[int, int]:  # fmt: skip
     """Number the keys from `done` on; return where room ran out, and how many keys there are."""
     for i in range(done, numbers.size):
         first, last = starts[i], starts[i + 1]
-        at = _slot(first, last, words, known_starts, known_words, slots, secret)
+        at = slot_of_sequence(first, last, words, known_starts, known_words, _ANY_WIDTH, slots, secret)
         if slots[at] < 0:
             used = known_starts[count]
             if 2 * count >= slots.size or used + last - first > known_words.size:
@@ -139,4 +122,4 @@ def _number(done: int, starts: Ints, words: Ints, numbers: Ints, known_starts: I
 @kernel
 def _index(count: int, starts: Ints, words: Ints, slots: Ints, secret: Any) -> None:
     for i in range(count):
-        slots[_slot(starts[i], starts[i + 1], words, starts, words, slots, secret)] = i
+        slots[slot_of_sequence(starts[i], starts[i + 1], words, starts, words, _ANY_WIDTH, slots, secret)] = i

@@ -13,6 +13,8 @@ from typing import Any
 
 from numba.core import codegen, compiler, registry
 
+from foretell.machine.kernels.inlined_copies import cheap_copies
+
 # Parts of Numba that its type hints leave out.
 _library: Any = codegen.JITCodeLibrary
 _compiler: Any = compiler.Compiler
@@ -34,7 +36,8 @@ class KernelDispatcher(_dispatcher):  # type: ignore[misc]  # Numba has no type 
         was_enabled = gc.isenabled()
         gc.disable()
         try:
-            return super().compile(sig)
+            with cheap_copies():
+                return super().compile(sig)
         finally:
             if was_enabled:
                 gc.enable()

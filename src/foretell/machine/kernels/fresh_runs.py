@@ -28,12 +28,11 @@ from foretell.machine.kernels.layout import (
     TIMERS,
     WORD_MASK,
     WORD_SHIFT,
-    Array,
     S,
     U,
 )
 from foretell.machine.kernels.run_lists import release, unlink
-from foretell.machine.kernels.structs import NfaTables, Runs
+from foretell.machine.kernels.structs import Batch, NfaTables, Runs
 from foretell.machine.kernels.timer_heap import push_timer
 
 
@@ -51,14 +50,14 @@ def add_fresh(run: Any, tables: NfaTables, runs: Runs) -> None:
 
 
 @expanded
-def admit_fresh(fresh: Any, states: Array, runs: Runs) -> None:
+def admit_fresh(fresh: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs) -> None:
     """Put the runs that an event made into the lists of their states."""
     cells, lanes, counters = runs.registers.integers, runs.lanes, runs.counters
     while fresh != NONE:
         next_fresh = U(cells[fresh, RUN_NEXT])
         state = U(cells[fresh, RUN_STATE])
         lane = U(cells[fresh, RUN_LANE])
-        slot = states[state, STATE_KEY_SLOT]
+        slot = tables.states[state, STATE_KEY_SLOT]
         place = lane if slot == NONE else U(cells[fresh, slot])
         cells[fresh, RUN_LIST] = S(place)
         cells[fresh, RUN_NEXT] = S(lanes.heads[place, state])

@@ -14,26 +14,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from foretell.machine.kernels.actions import apply_updates, code_holds, copy, emit, guard_holds, lacking, started
+from foretell.machine.kernels.actions import apply_updates, copy, emit, lacking, started
 from foretell.machine.kernels.batches import joined_batch
 from foretell.machine.kernels.decorators import expanded, inlined, kernel
 from foretell.machine.kernels.fresh_runs import add_fresh, admit_fresh, end_instant
 from foretell.machine.kernels.held import Held
 from foretell.machine.kernels.layout import (
-    ANY,
-    ASLEEP,
     BYTE,
     BYTE_SHIFT,
     COUNTED,
     CROWDED,
     DEAD,
-    EDGE_CODE,
-    EDGE_CODE_STOP,
     EDGE_FINAL,
     EDGE_PREDICATE,
     EDGE_TARGET,
-    EDGE_THREAD,
-    ENDING,
     FREE,
     FRESH,
     FULL_LANE,
@@ -41,8 +35,6 @@ from foretell.machine.kernels.layout import (
     LACKING,
     LONGEST,
     MATCHES,
-    NEGATION_GUARD,
-    NEXT,
     NONE,
     ONE,
     RUN_BEGAN,
@@ -60,112 +52,20 @@ from foretell.machine.kernels.layout import (
     STATE_TICKS_STOP,
     STATE_TOUCH,
     STATE_WAITS,
-    THREAD_GUARD,
-    THREAD_KIND,
-    THREAD_MARK,
-    THREAD_NEGATIONS,
-    THREAD_NEGATIONS_STOP,
-    TICK_GUARD,
-    TICK_MARK,
-    TICK_SLOT,
     TIMERS,
     WANTED,
-    WHERE,
     WORD_MASK,
     WORD_SHIFT,
-    Array,
     S,
     U,
 )
 from foretell.machine.kernels.probe import probe_changes, show_nothing
 from foretell.machine.kernels.run_lists import release, unlink
-from foretell.machine.kernels.structs import Batch, BatchEvents, Evaluated, NfaTables, Output, ProbeArrays, Runs, Values
+from foretell.machine.kernels.structs import Batch, BatchEvents, Evaluated, NfaTables, Output, ProbeArrays, Runs
+from foretell.machine.kernels.threads import ask_threads, count_ticks, edge_holds, mark_ending
 from foretell.machine.kernels.timer_heap import drop_first_timer
 
 # ── one run and one event ──
-
-
-@expanded
-def count_ticks(state: Any, run: Any, row: Any, tables: NfaTables, batch: Batch, registers: Values) -> None:
-    """Count the event in the slots of the state's counters that it concerns."""
-    ticks = tables.ticks
-    for tick in range(tables.states[state, STATE_TICKS], tables.states[state, STATE_TICKS_STOP]):
-        mark = ticks[tick, TICK_MARK]
-        if tables.simultaneous and mark != NONE and registers.integers[run, mark] == ASLEEP:
-            continue
-        if guard_holds(ticks[tick], TICK_GUARD, run, row, batch, registers):
-            slot = ticks[tick, TICK_SLOT]
-            old = 0 if registers.nulls[run, slot] else registers.integers[run, slot]
-            registers.integers[run, slot] = old + 1
-            registers.nulls[run, slot] = 0
-
-
-@expanded
-def ask_threads(state: Any, run: Any, row: Any, tables: NfaTables, batch: Batch, registers: Values) -> Any:
-    """Which threads let the event pass, and which may bind it, as bits."""
-    threads, negations = tables.threads, tables.negations
-    passes, permits, bit = 0, 0, 1
-    for thread in range(tables.states[state, STATE_THREADS], tables.states[state, STATE_THREADS_STOP]):
-        kind = threads[thread, THREAD_KIND]
-        if tables.simultaneous and registers.integers[run, threads[thread, THREAD_MARK]] == ASLEEP:
-            passes |= bit
-            bit <<= 1
-            continue
-        if kind == NEXT or (kind == WHERE and guard_holds(threads[thread], THREAD_GUARD, run, row, batch, registers)):
-            permits |= bit
-        else:
-            if kind == ANY:
-                permits |= bit
-            passes |= bit
-            for negation in range(threads[thread, THREAD_NEGATIONS], threads[thread, THREAD_NEGATIONS_STOP]):
-                if guard_holds(negations[negation], NEGATION_GUARD, run, row, batch, registers):
-                    passes &= ~bit
-                    break
-        bit <<= 1
-    return passes, permits
-
-
-@expanded
-def mark_ending(passes: int, state: Any, run: Any, tables: NfaTables, cells: Array) -> None:
-    """Threads that do not let an event pass end with its instant, of which other events may still be bound."""
-    bit = 1
-    for thread in range(tables.states[state, STATE_THREADS], tables.states[state, STATE_THREADS_STOP]):
-        if not passes & bit:
-            cells[run, tables.threads[thread, THREAD_MARK]] = ENDING
-        bit <<= 1
-
-
-@expanded
-def edge_is_open(
-    edge: Any, passes: int, permits: int, every_thread: int, run: Any, row: Any, tables: NfaTables, batch: Batch,
-    runs: Runs,
-) -> bool:  # fmt: skip
-    """Whether a run may bind an event along an edge: its thread permits it, all others let the event pass. Its code has
-    not been asked."""
-    edges, events = tables.edges, batch.events
-    predicate = edges[edge, EDGE_PREDICATE]
-    if predicate != NONE and not events.predicates[predicate, row]:
-        return False
-    if edges[edge, EDGE_THREAD]:
-        bit = 1 << (S(edges[edge, EDGE_THREAD]) - 1)
-        if not (permits & bit) or (passes | bit) != every_thread:
-            return False
-    elif passes != every_thread:
-        return False
-    within = tables.edge_within[edge]
-    return within < 0 or bool(events.time[row] <= runs.times[run, RUN_BEGAN] + within)
-
-
-@expanded
-def _edge_holds(
-    edge: Any, passes: int, permits: int, every_thread: int, run: Any, row: Any, tables: NfaTables, batch: Batch,
-    runs: Runs,
-) -> bool:  # fmt: skip
-    """Whether a run binds an event along an edge."""
-    edges = tables.edges
-    if not edge_is_open(edge, passes, permits, every_thread, run, row, tables, batch, runs):
-        return False
-    return code_holds(edges[edge, EDGE_CODE], edges[edge, EDGE_CODE_STOP], run, row, batch, runs.registers)
 
 
 @inlined
@@ -201,13 +101,15 @@ def advance_run(
     stays = passes == every_thread
     moved = False
     chosen = NONE  # the last edge that holds; the run itself moves along it if it does not stay
-    for edge in range(states[state, STATE_EDGES], states[state, STATE_EDGES_STOP]):
-        if _edge_holds(edge, passes, permits, every_thread, run, row, tables, batch, runs):
-            if chosen != NONE:
-                take(chosen, run, False, lane, row, tables, batch, runs, output)
+    stop = states[state, STATE_EDGES_STOP]
+    for edge in range(states[state, STATE_EDGES], stop + ONE):
+        is_last = edge == stop
+        holds = not is_last and edge_holds(edge, passes, permits, every_thread, run, row, tables, batch, runs)
+        if chosen != NONE and (holds or is_last):
+            # The only call: each one would be compiled by itself.
+            moved = take(chosen, run, is_last and not stays, lane, row, tables, batch, runs, output)
+        if holds:
             chosen = edge
-    if chosen != NONE:
-        moved = take(chosen, run, not stays, lane, row, tables, batch, runs, output)
     return stays, moved
 
 
@@ -225,7 +127,7 @@ def held_edges(state: Any, run: Any, row: Any, tables: NfaTables, batch: Batch, 
         if counts:
             predicate = edges[edge, EDGE_PREDICATE]
             held += predicate == NONE or predicates[predicate, row] != 0
-        elif _edge_holds(edge, passes, permits, every_thread, run, row, tables, batch, runs):
+        elif edge_holds(edge, passes, permits, every_thread, run, row, tables, batch, runs):
             held += 1
     return held
 
@@ -250,24 +152,35 @@ def new_runs(lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs) -
     them, and room for all would exhaust the memory.
     """
     count = starting_runs(row, tables, batch)
-    if runs.lanes.lengths[lane] <= 0:
-        return count
-    occupied = runs.lanes.occupied
-    if occupied.shape[1] == 0:
-        for state in range(U(runs.lanes.heads.shape[1])):
-            count += _new_runs_of_state(state, lane, row, tables, batch, runs)
+    return count + new_runs_of_states(lane, row, tables, batch, runs) if runs.lanes.lengths[lane] > 0 else count
+
+
+@expanded
+def new_runs_of_states(lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs) -> Any:
+    """The same of the runs that there are."""
+    count = 0
+    for state in range(U(runs.lanes.heads.shape[1])):
+        count += new_runs_of_state(state, lane, row, tables, batch, runs)
+    return count
+
+
+@expanded
+def new_runs_of_occupied(lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs) -> Any:
+    """The same where there are many states."""
+    occupied, count = runs.lanes.occupied, 0
     for place in range(U(occupied.shape[1])):
         word, state = occupied[lane, place], place << WORD_SHIFT
         while word != 0:
             if word & ONE != 0:
-                count += _new_runs_of_state(state, lane, row, tables, batch, runs)
+                count += new_runs_of_state(state, lane, row, tables, batch, runs)
             word >>= ONE
             state += ONE
     return count
 
 
-@kernel
-def _new_runs_of_state(state: Any, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs) -> int:
+@expanded
+def new_runs_of_state(state: Any, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs) -> int:
+    """The same of the runs at one state."""
     cells, states = runs.registers.integers, tables.states
     touch, key = states[state, STATE_TOUCH], states[state, STATE_KEY]
     if touch != NONE and not batch.events.predicates[touch, row]:
@@ -286,9 +199,7 @@ def _new_runs_of_state(state: Any, lane: Any, row: Any, tables: NfaTables, batch
 
 
 @expanded
-def _advance_state(
-    state: Any, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output
-) -> bool:
+def advance_state(state: Any, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output) -> bool:
     """Show an event to the runs at a state that it may touch; return whether it touches any."""
     cells, lanes, states = runs.registers.integers, runs.lanes, tables.states
     touch, key = states[state, STATE_TOUCH], states[state, STATE_KEY]
@@ -320,9 +231,18 @@ def _advance_state(
     return bool(touched)
 
 
-@kernel
-def _advance_occupied(lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output) -> bool:
-    """The same for the states of a lane that have runs: Cayuga's active nodes (section 3.3)."""
+@expanded
+def advance_states(lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output) -> Any:
+    """Show an event to the runs of a lane, state by state; return whether it touches any."""
+    touched = False
+    for state in range(U(runs.lanes.heads.shape[1])):
+        touched |= advance_state(state, lane, row, tables, batch, runs, output)
+    return touched
+
+
+@expanded
+def advance_occupied(lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output) -> Any:
+    """The same where there are many states: only those that have runs, Cayuga's active nodes (section 3.3)."""
     heads, occupied = runs.lanes.heads, runs.lanes.occupied
     touched = False
     for place in range(U(occupied.shape[1])):
@@ -333,7 +253,7 @@ def _advance_occupied(lane: Any, row: Any, tables: NfaTables, batch: Batch, runs
                 state += BYTE_SHIFT
                 continue
             if word & ONE != 0:
-                touched |= _advance_state(state, lane, row, tables, batch, runs, output)
+                touched |= advance_state(state, lane, row, tables, batch, runs, output)
                 if heads[lane, state] == NONE:
                     occupied[lane, place] &= ~(ONE << (state & WORD_MASK))
             word >>= ONE
@@ -359,16 +279,12 @@ def advance_runs(
     counters, touched = runs.counters, False
     counters[FRESH] = S(NONE)
     if runs.lanes.lengths[lane] > 0:
-        if runs.lanes.occupied.shape[1] > 0:
-            touched = _advance_occupied(lane, row, tables, batch, runs, output)
-        else:
-            for state in range(U(runs.lanes.heads.shape[1])):
-                touched |= _advance_state(state, lane, row, tables, batch, runs, output)
+        touched = advance_states(lane, row, tables, batch, runs, output)
     if starting:
         begin_runs(lane, row, tables, batch, runs, output)
     fresh = U(counters[FRESH])
     if fresh != NONE:
-        admit_fresh(fresh, tables.states, runs)
+        admit_fresh(fresh, row, tables, batch, runs)
         touched = True
     return fresh, touched
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from foretell.machine.kernels.decorators import inlined
+from foretell.machine.kernels.decorators import inlined, kernel
 from foretell.machine.kernels.layout import Array
 
 
@@ -68,4 +68,29 @@ def slot_of_word(word: Any, words: Array, table: Array) -> Any:
     slot = first_slot(mixed(np.uint64(0), word), table)
     while table[slot] >= 0 and words[slot] != word:
         slot = next_slot(slot, table)
+    return slot
+
+
+@kernel
+def slot_of_sequence(
+    first: int, last: int, values: Any, starts: Any, known: Any, width: int, slots: Any, secret: Any
+) -> Any:
+    """The slot of a key that is the sequence `values[first:last]`, or the free slot where it belongs. Key i of the
+    table is `known[starts[i]:starts[i + 1]]`; without starts all keys have a `width`."""
+    hashed = np.uint64(last - first)
+    for at in range(first, last):
+        hashed = keyed(hashed, values[at], secret)
+    slot = first_slot(hashed, slots)
+    while slots[slot] >= 0:
+        other = np.int64(slots[slot])
+        begin = starts[other] if starts.size else width * other
+        end = starts[other + 1] if starts.size else width * other + width
+        same = end - begin == last - first
+        at = 0
+        while same and at < last - first:
+            same = known[begin + at] == values[first + at]
+            at += 1
+        if same:
+            break
+        slot = next_slot(slot, slots)
     return slot

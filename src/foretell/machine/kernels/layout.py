@@ -48,6 +48,10 @@ GUARD_COLUMNS = 4
 #: children of the run's rows (NONE: they lie elsewhere).
 DESCENT_DEPTH, DESCENT_DIRECT = range(2)
 
+#: Columns of the table of waits, with a row for each state: the site by whose profile its runs are found (NONE: all are
+#: visited), and whether the rows of a run lie in the order of these profiles.
+WAIT_SITE, WAIT_SORTED = range(2)
+
 #: An interval of rows is one number: the first row shifted left, plus the count of rows.
 ROWS_SHIFT: Any = np.int64(32)
 ROWS_COUNT: Any = np.int64(2**32 - 1)
@@ -75,6 +79,19 @@ AWAKE, ENDING, ASLEEP = range(3)
 
 #: RUN_OVER: the run goes on; it is over and still stands in its list.
 ALIVE, DEAD = range(2)
+
+#: What the index of runs has of each: the run before it in its list, the runs after and before it in its chain, and the
+#: profile by which it is found there (NONE: it is in no chain).
+LIST_PREVIOUS, CHAIN_NEXT, CHAIN_PREVIOUS, CHAIN_PROFILE = range(4)
+LINKS = 4
+
+#: The hand that goes round the runs and frees those whose windows have passed: the run that it looks at next, the last
+#: one of the round, and the last in use that it has met in this round.
+HAND_AT, HAND_LAST, HAND_MET = range(3)
+
+#: In place of a profile: the rows of the run may have several; no event satisfies it.
+SEVERAL: Any = np.uint64(2**32 - 2)
+NEVER: Any = np.uint64(2**32 - 3)
 
 # ── counters ──
 

@@ -12,8 +12,9 @@ from typing import Any
 from foretell.machine.kernels.actions import apply_updates, begin_match, code_holds, emit
 from foretell.machine.kernels.decorators import expanded, inlined, kernel
 from foretell.machine.kernels.fresh_runs import add_fresh
-from foretell.machine.kernels.general import ask_threads, count_ticks, edge_is_open, mark_ending, take
+from foretell.machine.kernels.general import take
 from foretell.machine.kernels.layout import (
+    DEAD,
     DESCENT_DEPTH,
     DESCENT_DIRECT,
     EDGE_CODE,
@@ -30,16 +31,24 @@ from foretell.machine.kernels.layout import (
     ONE,
     ROWS_COUNT,
     ROWS_SHIFT,
+    RUN_BEGAN,
+    RUN_OVER,
     RUN_ROWS,
     RUN_STATE,
     STATE_EDGES,
     STATE_EDGES_STOP,
+    STATE_KEY,
     STATE_THREADS,
     STATE_THREADS_STOP,
+    STATE_TOUCH,
+    STATE_WAITS,
     S,
     U,
 )
+from foretell.machine.kernels.run_index import drop_run, first_visited, next_visited
+from foretell.machine.kernels.run_lists import release
 from foretell.machine.kernels.structs import Batch, NfaTables, Output, RowBatch, Runs, Values
+from foretell.machine.kernels.threads import ask_threads, count_ticks, edge_is_open, mark_ending
 
 #: So many rows are not counted: looking them up would take longer than room for all of them is worth.
 _FEW = 8
@@ -206,6 +215,51 @@ def advance_rows(
             at, end, profile = next_rows(edge, end, stop, profile, row, tables, rows)
     cells[run, RUN_ROWS] = carried
     return passes == every_thread, False
+
+
+@expanded
+def advance_row_state(
+    state: Any, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output
+) -> bool:
+    """Show an event to the runs at a state that it may touch; return whether it touches any."""
+    cells, states, rows = runs.registers.integers, tables.states, batch.events.rows
+    touch, key = states[state, STATE_TOUCH], states[state, STATE_KEY]
+    if touch != NONE and not batch.events.predicates[touch, row]:
+        return False
+    place = lane if key == NONE else U(batch.columns.integers[key, row])
+    time, within, waits = batch.events.time[row], tables.state_within[state], states[state, STATE_WAITS] != 0
+    run, profile, at, last = first_visited(state, lane, place, row, rows, runs)
+    touched = run != NONE
+    while run != NONE:
+        next_run, profile, at = next_visited(run, profile, at, last, place, state, rows, runs)
+        stays = False
+        if cells[run, RUN_OVER] != DEAD:
+            if within < 0 or time <= runs.times[run, RUN_BEGAN] + within:
+                stays, _ = advance_rows(state, run, lane, row, tables, batch, runs, output)
+            elif waits:
+                emit(state, lane, -1, run, tables.finals, runs.registers, output, runs.counters)
+        if not stays:
+            drop_run(run, place, state, runs)
+            release(run, runs)
+        run = next_run
+    return bool(touched)
+
+
+@expanded
+def new_runs_of_row_state(state: Any, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs) -> int:
+    """How many runs and matches an event makes at most of the runs at a state."""
+    states, rows = tables.states, batch.events.rows
+    touch, key = states[state, STATE_TOUCH], states[state, STATE_KEY]
+    if touch != NONE and not batch.events.predicates[touch, row]:
+        return 0
+    place = lane if key == NONE else U(batch.columns.integers[key, row])
+    late = 1 if states[state, STATE_WAITS] else 0  # a run whose window has passed is a match
+    run, profile, at, last = first_visited(state, lane, place, row, rows, runs)
+    count = 0
+    while run != NONE:
+        count += max(late, open_rows(state, run, row, tables, batch, runs))
+        run, profile, at = next_visited(run, profile, at, last, place, state, rows, runs)
+    return count
 
 
 @expanded

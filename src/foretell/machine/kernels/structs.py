@@ -82,6 +82,7 @@ class RowBatch(NamedTuple):
     | first | where the profiles at the site of the first level begin in `satisfied` |
     | starts, stops | of these profiles, where the rows with each begin and stop; -1 where there are none |
     | descents | a row for each edge (see `layout`) |
+    | waits | a row for each state (see `layout`) |
     """
 
     total: int
@@ -95,6 +96,7 @@ class RowBatch(NamedTuple):
     starts: Array
     stops: Array
     descents: Array
+    waits: Array
 
 
 class Events(NamedTuple):
@@ -178,8 +180,19 @@ class Timers(NamedTuple):
     serial: Array
 
 
+class RunIndex(NamedTuple):
+    """The chains of runs that carry rows (see `run_index`): the first run of each bucket, the links of each run, the
+    hand that goes round the runs, and a secret, so that nobody who sends events can choose buckets."""
+
+    buckets: Array
+    links: Array
+    hand: Array
+    secret: Array
+
+
 class Runs(NamedTuple):
-    """All runs of an NFA: their cells (see `layout`), the same cells as times, and what belongs to them."""
+    """All runs of an NFA: their cells (see `layout`), the same cells as times, and what belongs to them. Only runs that
+    carry rows of a template have an index."""
 
     registers: Values
     times: Array
@@ -188,6 +201,7 @@ class Runs(NamedTuple):
     nodes: Nodes
     timers: Timers
     counters: Array
+    index: Any = None
 
 
 class Output(NamedTuple):

@@ -9,16 +9,18 @@ agree. So rows have a run in common until they differ (Cayuga's merged states, s
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from foretell.arrays import Words
-from foretell.machine.kernels.layout import NONE
+from foretell.machine.kernels.layout import NEXT, NONE, WHERE
 from foretell.machine.kernels.opcodes import Op
 from foretell.plan.lower.ir import Guard
+from foretell.plan.shapes import WaitShape
+from foretell.plan.strategy import Decision, choose_run_index
 from foretell.plan.template_profiles import SiteConditions, profile_conditions
 from foretell.records import record
 
@@ -37,11 +39,13 @@ class RowLevel:
 @record
 class RowLevels:
     """The levels of the rows of an NFA. `sites` have the conditions of which profiles are made, `descents` a row for
-    each edge (machine.kernels.layout)."""
+    each edge, `waits` one for each state (machine.kernels.layout); `index` is the choice of how an event finds runs."""
 
     sites: tuple[SiteConditions, ...]
     levels: tuple[RowLevel, ...]
     descents: Words
+    waits: Words
+    index: Decision[Mapping[int, int]]
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -77,7 +81,35 @@ class _RowLevelling:
                 descents[number, 0] = depths[edge.target]
             if edge.guard.profile >= 0 and self.keys[self._of_site(edge.guard.profile)] == source:
                 descents[number, 1] = source + 1
-        return RowLevels(self.sites, tuple(self.keys), descents)
+        index = choose_run_index(
+            {n: self._wait_shape(n) for n, state in enumerate(self.shared.states) if not state.waiting.final}
+        )
+        return RowLevels(self.sites, tuple(self.keys), descents, self._waits(index.value, depths), index)
+
+    def _waits(self, index: Mapping[int, int], depths: Sequence[int]) -> Words:
+        """The sites by whose profiles runs are found. The rows of a run lie in the order of the profiles if it is the
+        next that they may differ in, or they agree on it."""
+        waits = np.full((len(self.shared.states), 2), NONE, np.uint64)
+        for state, site in index.items():
+            waits[state] = site, self.keys[self._of_site(site)] <= depths[state]
+        return waits
+
+    def _wait_shape(self, number: int) -> WaitShape:
+        """The sites that decide which events concern the runs at a state."""
+        waiting = self.shared.states[number].waiting
+        kinds = {thread.kind for thread in waiting.threads}
+        if NEXT in kinds:
+            return WaitShape(frozenset(), "the very next event concerns all of them")
+        if waiting.waits or waiting.counters:
+            return WaitShape(frozenset(), "they wait for time to pass, or count events")
+        asked = [thread.where for thread in waiting.threads if thread.kind == WHERE]
+        asked += [absent for thread in waiting.threads for absent in thread.absent]
+        by_where = {n for n, thread in enumerate(waiting.threads) if thread.kind == WHERE}
+        asked += [e.guard for e in self.edges if e.source == number and e.thread not in by_where]
+        if any(guard.profile < 0 for guard in asked):
+            return WaitShape(frozenset(), "conditions without parameters, or on bound events, decide alone")
+        sites = frozenset(guard.profile for guard in asked)
+        return WaitShape(sites, None if len(sites) == 1 else "profiles of several steps decide")
 
     def _asked(self) -> tuple[list[set[int]], list[set[int]]]:
         """The levels that each state and each edge asks about, numbered in the order in which runs meet them."""
