@@ -54,7 +54,8 @@ def test_pages_of_notifications(served: Served) -> None:
     assert served.client.get("/api/notifications?kind=estimate").json == {"rows": [], "more": False}
     both = served.client.get("/api/notifications?statement=rise,soon&kind=match&limit=500").json["rows"]
     assert {row["subscription"] for row in both} == {"rise", "soon"}
-    assert served.client.get("/api/notifications?before=soon").status == 400
+    for wrong in ("soon", "-1", "9" * 5000, "%D9%A1"):
+        assert served.client.get(f"/api/notifications?before={wrong}").status == 400
     assert len(served.client.get("/api/notifications?limit=none").json["rows"]) == 50
 
 
@@ -135,7 +136,7 @@ def test_a_check_knows_the_running_statements(served: Served) -> None:
     check = {"text": "SUBSCRIBE second FROM far MATCH a , b DEFINE b AS low > a.low;"}
     assert served.client.request("POST", "/api/check", check).json["errors"] == []
     taken = served.client.request("POST", "/api/check", {"text": RISE}).json
-    assert "rise" in taken["errors"][0]["message"]
+    assert [(e["message"], e["line"]) for e in taken["errors"]] == [("there is 'rise' already", 1)]
     assert served.client.request("POST", "/api/check", {"text": RISE, "replaces": "rise"}).json["errors"] == []
 
 

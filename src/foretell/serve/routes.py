@@ -92,14 +92,14 @@ class PipelineApi:
             return problem(503, f"{MOST_CLIENTS} clients listen already", "close another page")
         after = request.headers.get("last-event-id") or request.query_params.get("after")
         last = self._recorder.last_number
-        if after is not None and after.isdecimal():
+        if after is not None and _is_number(after):
             last = min(int(after), last)
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
         return StreamingResponse(LiveFeed(self._service, last).events(), 200, headers, "text/event-stream")
 
     async def notifications(self, request: Request) -> Response:
         before = request.query_params.get("before")
-        if before is not None and not before.isdecimal():
+        if before is not None and not _is_number(before):
             return problem(400, f"before: expected the number of a notification, found '{before[:100]}'")
         rows, more = self._recorder.notifications(
             _limit(request),
@@ -257,7 +257,11 @@ class PipelineApi:
 
 def _limit(request: Request) -> int:
     text = request.query_params.get("limit", "")
-    return min(max(1, int(text)), _MOST_LIMIT) if text.isdecimal() and len(text) < 10 else _LIMIT
+    return min(max(1, int(text)), _MOST_LIMIT) if _is_number(text) else _LIMIT
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 19  # a longer one may take long to convert
 
 
 def _names(request: Request, parameter: str) -> list[str]:

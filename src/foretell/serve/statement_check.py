@@ -48,7 +48,17 @@ class TypedText:
         if not own:
             hint = "write SUBSCRIBE name FROM stream MATCH a , b"
             return [error_view(LanguageError("no-statements", "there is no statement", hint=hint), self.text)]
-        return self._unknown_streams(own) or self._checked()
+        return self._taken_names(own) or self._unknown_streams(own) or self._checked()
+
+    def _taken_names(self, own: Sequence[tree.Statement]) -> list[dict[str, Any]]:
+        """An error for each statement whose name another one has that runs."""
+        errors = []
+        for name in (s.name for s in own if str(s.name) != self.changed):
+            if str(name) in self.statements or str(name) in self.streams:
+                hint = "give it another name, or change the one that runs"
+                error = LanguageError("defined-twice", f"there is '{name}' already", place=place_of(name), hint=hint)
+                errors.append(error_view(error, self.text))
+        return errors
 
     def _unknown_streams(self, own: Sequence[tree.Statement]) -> list[dict[str, Any]]:
         """An error for each stream that nobody has: nothing would feed it."""

@@ -113,10 +113,11 @@ class NotificationView {
     this.statement = statement;
     this.kinds = new Set(kinds);
     this.navigate("#/notifications", { statement, kind: kinds.join(",") });
-    this.rows = [];
+    this.rows = this.rows.filter((row) => this.wanted(row)); // until the others of this filter are there
     this.pending = [];
     this.waiting = 0;
     this.extended = false;
+    this.loaded = false;
     this.render();
     this.load();
   }
