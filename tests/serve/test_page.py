@@ -290,6 +290,15 @@ def test_the_theme_is_chosen_and_kept(browser: Browser, server: PageServerProces
         assert page.evaluate(ground) == dark
 
 
+@pytest.mark.parametrize("motion", ["reduce", "no-preference"])
+def test_nothing_moves_for_who_wants_no_motion(browser: Browser, server: PageServerProcess, motion: str) -> None:
+    with window(browser) as seen:
+        seen.page.emulate_media(reduced_motion=motion)  # type: ignore[arg-type]
+        page = seen.open(server)
+        page.wait_for_timeout(500)
+        assert (page.evaluate("document.getAnimations().length") > 0) == (motion == "no-preference")
+
+
 def test_views_and_help_by_keyboard(browser: Browser, server: PageServerProcess) -> None:
     with window(browser) as seen:
         page = seen.open(server)

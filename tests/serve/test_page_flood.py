@@ -27,6 +27,12 @@ MOST_HEAP_GROWTH = 12e6
 MOST_FRAME_MILLISECONDS = 100
 MOST_BUSY = 0.6
 
+WATCH_ANNOUNCEMENTS = """
+window.announcements_ = [];
+const announcer = document.getElementById("announcer");
+new MutationObserver(() => window.announcements_.push(announcer.textContent)).observe(announcer, { childList: true });
+"""
+
 WATCH_FRAMES = """
 window.frames_ = [];
 let before = performance.now();
@@ -109,6 +115,7 @@ def flooded(browser: Browser, server: PageServerProcess, view: str, seconds: flo
             page = seen.open(server, view)
             page.wait_for_timeout(4000)  # the list is full
             first = page.locator("li.row").first.inner_text()
+            page.evaluate(WATCH_ANNOUNCEMENTS)
             loads, frames = measured(page, seconds, every)
             assert page.locator("li.row").first.inner_text() != first  # the list moves
             picture(page, f"flood-{view.partition('?')[0]}")
@@ -126,6 +133,9 @@ def flooded(browser: Browser, server: PageServerProcess, view: str, seconds: flo
             assert loads[-1].heap - loads[len(loads) // 3].heap < MOST_HEAP_GROWTH, report
             assert report["frame_ms"][0.95] < MOST_FRAME_MILLISECONDS, report
             assert report["busy"] < MOST_BUSY, report
+            announcements = page.evaluate("window.announcements_")
+            assert len(announcements) <= 1 + seconds / 20, announcements  # screen readers are not flooded
+            assert all(text.endswith("new notifications") for text in announcements)
             counts = page.evaluate("document.querySelectorAll('li.row').length")
             assert counts <= 100
             begun = time.monotonic()
