@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,17 +14,17 @@ ChartRecord = dict[str, Any]
 
 
 @dataclass(frozen=True, repr=False)
-class Chart:
+class Chart(ABC):
     """A chart of a page. `slug` is its name there, of letters, digits and `-`."""
 
     slug: str
     title: str
     caption: str
 
+    @abstractmethod
     def specification(self) -> dict[str, Any]:
         """The specification, with the records in it: of Vega-Lite where the chart is not drawn here. Raises InputError
         where there is nothing to draw."""
-        raise NotImplementedError  # every subclass has its own
 
     def records(self) -> list[ChartRecord]:
         """The records that the chart draws."""
