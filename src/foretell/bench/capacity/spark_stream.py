@@ -41,8 +41,14 @@ FILE_INTERVAL = 0.25
 #: Events a second at which latency is compared.
 RATES = (200.0, 1_000.0, 4_000.0, 16_000.0)
 
-#: The events of small and large files, and the files of each size; the first ones do not count.
-_SMALL, _LARGE, _FILES, _WARM = 500, 1_000_000, 10, 4
+#: The events of small and large files.
+_SMALL, _LARGE = 500, 1_000_000
+
+#: A large micro-batch has so many large files: one alone is read by one core.
+_AT_ONCE = 4
+
+#: The small and the large micro-batches by which times are measured, and how many of each do not count.
+_SMALL_BATCHES, _WARM_SMALL, _LARGE_BATCHES, _WARM_LARGE = 10, 4, 4, 1
 
 #: The most seconds until the notifications of a file have come.
 _PATIENCE = 120.0
@@ -150,29 +156,24 @@ def _predicted(rate: float, before: tuple[float, float], after: tuple[float, flo
 
 def _batch_times(stream: FollowedFolder) -> tuple[float, float]:
     """The seconds of a micro-batch besides its events, and those of each event."""
-    small, large = (_batch_seconds(stream, size) for size in (_SMALL, _LARGE))
-    each = max(large - small, 0.01 * large) / (_LARGE - _SMALL)
+    small = fmean([_batch_seconds(stream, _SMALL, 1) for _ in range(_SMALL_BATCHES)][_WARM_SMALL:])
+    large = fmean([_batch_seconds(stream, _LARGE, _AT_ONCE) for _ in range(_LARGE_BATCHES)][_WARM_LARGE:])
+    each = max(large - small, 0.01 * large) / (_AT_ONCE * _LARGE - _SMALL)
     return max(small - _SMALL * each, 0.001), each
 
 
-def _batch_seconds(stream: FollowedFolder, size: int) -> float:
-    seconds = []
-    for number in range(_FILES):
-        events = _events_at_once(stream, size, number)
-        expected = stream.count + _notified(events)
-        began = stream.put(events)
-        stream.wait_for(expected)
-        seconds.append(time.monotonic() - began)
-    return fmean(seconds[_WARM:])
+def _batch_seconds(stream: FollowedFolder, size: int, files: int) -> float:
+    """The time of files that appear at once, until all their notifications have come."""
+    waiting = [_events_at_once(stream, size, number) for number in range(files)]
+    expected = stream.count + sum(map(_notified, waiting))
+    began = stream.put(*waiting)
+    stream.wait_for(expected)
+    return time.monotonic() - began
 
 
 def _saturated(stream: FollowedFolder, files: int) -> tuple[int, float]:
     """Large files that wait all at once: their events, and the seconds until all notifications have come."""
-    waiting = [_events_at_once(stream, _LARGE, number) for number in range(files)]
-    expected = stream.count + sum(map(_notified, waiting))
-    began = stream.put(*waiting)
-    stream.wait_for(expected)
-    return files * _LARGE, time.monotonic() - began
+    return files * _LARGE, _batch_seconds(stream, _LARGE, files)
 
 
 def _events_at_once(stream: FollowedFolder, count: int, seed: int) -> NDArray[Any]:
