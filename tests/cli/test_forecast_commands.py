@@ -56,3 +56,11 @@ def test_a_split_and_a_period_that_contradict(folder: Path) -> None:
 
 def test_quiet(folder: Path) -> None:
     assert trained(folder, "--quiet") == ""
+
+
+@pytest.mark.parametrize(("pattern", "states"), [("a", "1 state"), ("a , b", "2 states")])
+def test_the_number_of_states(folder: Path, pattern: str, states: str) -> None:
+    statement = STATEMENT.replace("a , b", pattern)
+    (folder / "m.ftl").write_text(statement if "," in pattern else statement.replace("a, b", "a"))
+    done = foretell(folder, "train", "m.ftl", *INPUT, "--output", "model.json")
+    assert done.stderr.splitlines()[0].endswith(f"; {states}")

@@ -106,7 +106,8 @@ def train(
         parts = f", forecast from its {len(trained.parts)} parts" if trained.parts else ""
         came = "emitted a forecast token" if name in correlators else "completed a match"
         data = f"trained on {statistics.events:,} events, {statistics.matches:,} of which {came}"
-        say(f"{name}: {data}; {len(statistics.states)} states{contexts}{parts}")
+        states = f"{len(statistics.states)} state{'s' if len(statistics.states) != 1 else ''}"
+        say(f"{name}: {data}; {states}{contexts}{parts}")
     if not quiet:
         say(f"wrote {output}")
 
