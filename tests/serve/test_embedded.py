@@ -152,6 +152,21 @@ def test_late_and_malformed_events(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "bad.jsonl").read_text())["raw"] == "no json"
 
 
+def test_late_events_are_not_tried(tmp_path: Path) -> None:
+    """A trial has the events that the statements had; late ones do not move the stream's latest time either."""
+    pipeline = write_pipeline(tmp_path, LATE + RISE)
+    (tmp_path / "in" / "0.jsonl").write_text(lines_of(events(200, 2)))
+    with serving(pipeline) as served:
+        wait_for(lambda: served.state()["events"] == 2)
+        (tmp_path / "in" / "1.jsonl").write_text(lines_of([*events(0, 1), *events(190, 1), *events(10, 2)]))
+        wait_for(lambda: served.client.get("/api/late").json["total"] == 3)
+        wait_for(lambda: served.state()["events"] == 6)
+        assert served.state()["streams"][0]["last_event_time"] == "2026-03-01T10:03:21Z"
+        tried = served.client.request("POST", "/api/try", {"text": "SUBSCRIBE every FROM s MATCH a;"}).json
+    assert [row["events"] for row in tried["rows"]] == [{"a": "e190"}, {"a": "e200"}, {"a": "e201"}]
+    assert tried["events"] == 3
+
+
 def test_late_and_malformed_rows_are_in_the_output(tmp_path: Path) -> None:
     pipeline = write_pipeline(tmp_path, LATE + RISE, f'kinds = ["late", "bad"]\n{OUTPUT}')
     (tmp_path / "in" / "0.jsonl").write_text(lines_of([*events(200, 2), *events(320, 1)]) + "no json\n")
@@ -240,7 +255,7 @@ def test_a_new_checkpoint_does_not_overwrite_an_output(tmp_path: Path) -> None:
     (tmp_path / "checkpoint").rename(tmp_path / "moved")
     with pytest.raises(ForetellError, match="has batches up to 0, and the checkpoint is new") as caught:
         run_once(tmp_path, 2)
-    assert "a new checkpoint counts batches from 0, and would overwrite them" in caught.value.hint
+    assert "a new checkpoint counts batches from 0 and would overwrite them" in caught.value.hint
     assert written(tmp_path) == before != []
     pipeline.write_text(pipeline.read_text().replace('path = "out"', 'path = "other"'))
     run_once(tmp_path, 4)
