@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from foretell.errors import ForetellError
+from foretell.errors import ForetellError, InputError
+from foretell.serve.checkpoint_store import CheckpointStore, PipelineCheckpoint
 from tests.serve.service_client import LATE, RISE, STREAM, events, lines_of, serving, wait_for, write_pipeline
 
 
@@ -151,6 +152,21 @@ def test_late_and_malformed_events(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "bad.jsonl").read_text())["raw"] == "no json"
 
 
+def test_late_events_are_not_tried(tmp_path: Path) -> None:
+    """A trial has the events that the statements had; late ones do not move the stream's latest time either."""
+    pipeline = write_pipeline(tmp_path, LATE + RISE)
+    (tmp_path / "in" / "0.jsonl").write_text(lines_of(events(200, 2)))
+    with serving(pipeline) as served:
+        wait_for(lambda: served.state()["events"] == 2)
+        (tmp_path / "in" / "1.jsonl").write_text(lines_of([*events(0, 1), *events(190, 1), *events(10, 2)]))
+        wait_for(lambda: served.client.get("/api/late").json["total"] == 3)
+        wait_for(lambda: served.state()["events"] == 6)
+        assert served.state()["streams"][0]["last_event_time"] == "2026-03-01T10:03:21Z"
+        tried = served.client.request("POST", "/api/try", {"text": "SUBSCRIBE every FROM s MATCH a;"}).json
+    assert [row["events"] for row in tried["rows"]] == [{"a": "e190"}, {"a": "e200"}, {"a": "e201"}]
+    assert tried["events"] == 3
+
+
 def test_late_and_malformed_rows_are_in_the_output(tmp_path: Path) -> None:
     pipeline = write_pipeline(tmp_path, LATE + RISE, f'kinds = ["late", "bad"]\n{OUTPUT}')
     (tmp_path / "in" / "0.jsonl").write_text(lines_of([*events(200, 2), *events(320, 1)]) + "no json\n")
@@ -223,6 +239,78 @@ def test_a_checkpoint_has_one_user(tmp_path: Path) -> None:
         serving(pipeline),
     ):
         raise AssertionError("it runs")
+
+
+def run_once(folder: Path, first: int) -> None:
+    """A service with an output that processes two more events."""
+    (folder / "in" / f"{first}.jsonl").write_text(lines_of(events(first, 2)))
+    with serving(folder / "watch.toml") as served:
+        wait_for(lambda: served.client.counts("rise"))
+
+
+def test_a_new_checkpoint_does_not_overwrite_an_output(tmp_path: Path) -> None:
+    pipeline = write_pipeline(tmp_path, more=OUTPUT)
+    run_once(tmp_path, 0)
+    before = written(tmp_path)
+    (tmp_path / "checkpoint").rename(tmp_path / "moved")
+    with pytest.raises(ForetellError, match="has batches up to 0, and the checkpoint is new") as caught:
+        run_once(tmp_path, 2)
+    assert "a new checkpoint counts batches from 0 and would overwrite them" in caught.value.hint
+    assert written(tmp_path) == before != []
+    pipeline.write_text(pipeline.read_text().replace('path = "out"', 'path = "other"'))
+    run_once(tmp_path, 4)
+    assert len(list((tmp_path / "other" / "kind=match").iterdir())) == 1
+
+
+def test_a_checkpoint_older_than_its_output_is_refused(tmp_path: Path) -> None:
+    write_pipeline(tmp_path, more=OUTPUT)
+    run_once(tmp_path, 0)
+    state = tmp_path / "checkpoint" / "service.state"
+    older = state.read_bytes()
+    for first in (2, 4):
+        run_once(tmp_path, first)
+    newer, before = state.read_bytes(), written(tmp_path)
+    state.write_bytes(older)
+    with pytest.raises(ForetellError, match="has batches up to 2, and the checkpoint goes on with batch 1") as caught:
+        run_once(tmp_path, 6)
+    assert "bring back checkpoint and output of the same time" in caught.value.hint
+    assert written(tmp_path) == before
+    state.write_bytes(newer)
+    run_once(tmp_path, 6)
+    assert len(written(tmp_path)) == 7
+
+
+def test_an_output_has_one_writer(tmp_path: Path) -> None:
+    """Both checkpoints are new and the output is empty: only the first service may write."""
+    pipeline = write_pipeline(tmp_path, more=OUTPUT)
+    second = tmp_path / "second.toml"
+    second.write_text(pipeline.read_text().replace('checkpoint = "checkpoint"', 'checkpoint = "another"'))
+    with serving(pipeline):
+        with pytest.raises(ForetellError, match="another process writes to the output"), serving(second):
+            raise AssertionError("it runs")
+        with pytest.raises(ForetellError, match="another process uses the checkpoint") as caught, serving(pipeline):
+            raise AssertionError("it runs")
+    assert caught.value.hint == "end it first; a second service needs a checkpoint and an output of its own"
+    with serving(second):
+        pass
+
+
+def test_a_crash_after_the_first_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The output of batch 0 is there and its checkpoint could not be written: the next run writes batch 0 again."""
+    write_pipeline(tmp_path, more=OUTPUT)
+    write = CheckpointStore.write
+
+    def write_only_the_beginning(store: CheckpointStore, checkpoint: PipelineCheckpoint) -> None:
+        if checkpoint.batch:
+            raise InputError("cannot-write", "the disk is full")
+        write(store, checkpoint)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CheckpointStore, "write", write_only_the_beginning)
+        run_once(tmp_path, 0)
+    assert len(written(tmp_path)) == 1
+    run_once(tmp_path, 2)
+    assert [row["events"] for row in written(tmp_path)] == [f'{{"a":"e{n}","b":"e{n + 1}"}}' for n in range(3)]
 
 
 def test_a_checkpoint_of_other_streams_is_refused(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ crash takes effect once; files that rows are appended to are cut back to where t
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -43,6 +44,10 @@ _SIDE_KINDS = ("late", "bad")
 class BatchOutput(Protocol):
     """Takes the rows of a batch: notifications and, as rows of their own kinds, late and malformed events."""
 
+    def claim(self, batch: int | None) -> None:
+        """Take the output for this process and a checkpoint whose next batch this is, None for a new checkpoint. Raises
+        InputError where another process writes there, or where batches of another checkpoint would be overwritten."""
+
     def write(self, batch: int, tables: Sequence[pa.Table]) -> None:
         """Write a batch. When this returns, a crash does not lose it."""
 
@@ -56,6 +61,34 @@ class FolderOutput:
         assert sink.path is not None
         self._folder, self._kinds = Path(sink.path), kinds
         self._form = {"files": "parquet"}.get(sink.format, sink.format)
+        self._lock: int | None = None
+
+    def claim(self, batch: int | None) -> None:
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(self._folder, os.O_RDONLY)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            message = f"another process writes to the output '{self._folder}'"
+            raise InputError("output-in-use", message, hint="end it first, or use another output folder") from None
+        except OSError as error:
+            if self._lock is None:
+                raise _cannot_write(self._folder, error) from None
+            # This file system locks no folders: the numbers of the batches are looked at all the same.
+        self._refuse_other_batches(batch)
+
+    def _refuse_other_batches(self, batch: int | None) -> None:
+        found = [number for path in self._folder.glob("kind=*/batch-*") if (number := _batch_number(path)) is not None]
+        last = max(found, default=-1)
+        if last < 0 or (batch is not None and last <= batch):
+            return
+        if batch is None:
+            message = f"the output '{self._folder}' has batches up to {last}, and the checkpoint is new"
+            hint = "a new checkpoint counts batches from 0 and would overwrite them: use an empty output folder, or the"
+            raise InputError("output-ahead", message, hint=f"{hint} checkpoint that wrote them")
+        message = f"the output '{self._folder}' has batches up to {last}, and the checkpoint goes on with batch {batch}"
+        hint = "they are of another checkpoint, or of a later state of this: use an empty output folder, or bring back"
+        raise InputError("output-ahead", message, hint=f"{hint} checkpoint and output of the same time")
 
     def write(self, batch: int, tables: Sequence[pa.Table]) -> None:
         rows = pa.concat_tables(tables, promote_options="permissive") if tables else None
@@ -78,7 +111,20 @@ class FolderOutput:
                 _WRITERS[self._form](file, own)
 
     def close(self) -> None:
-        """Every file is complete."""
+        """Every file is complete: only the lock goes."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def _batch_number(path: Path) -> int | None:
+    """The number of a batch by the name of its file.
+
+    >>> _batch_number(Path("kind=match/batch-000000000012.json")), _batch_number(Path("kind=match/batch-of-mine.json"))
+    (12, None)
+    """
+    digits = path.stem.removeprefix("batch-")
+    return int(digits) if digits.isascii() and digits.isdecimal() else None
 
 
 def _write_json(file: Any, rows: pa.Table) -> None:
@@ -124,6 +170,9 @@ class OutboxOutput:
         self._outbox: Outbox | None = None
         self._sender: Sender | None = None
 
+    def claim(self, batch: int | None) -> None:
+        """The outbox itself refuses batches that are earlier than its last."""
+
     def write(self, batch: int, tables: Sequence[pa.Table]) -> None:
         if self._outbox is None or self._sender is None:
             self._outbox, self._sender = Outbox(self._folder), Sender(self._folder, self._connect)
@@ -146,6 +195,9 @@ class OutboxOutput:
 
 class NoOutput:
     """Notifications are shown, and written nowhere."""
+
+    def claim(self, batch: int | None) -> None:
+        """Nothing to take."""
 
     def write(self, batch: int, tables: Sequence[pa.Table]) -> None:
         """Nothing to write."""

@@ -46,7 +46,8 @@ class CheckpointStore:
         except OSError:
             lock.close()
             message = f"another process uses the checkpoint '{self._folder}'"
-            raise InputError("checkpoint-in-use", message, hint="end it first, or use another folder") from None
+            hint = "end it first; a second service needs a checkpoint and an output of its own"
+            raise InputError("checkpoint-in-use", message, hint=hint) from None
         return lock
 
     def read(self) -> PipelineCheckpoint | None:

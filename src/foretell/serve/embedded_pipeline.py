@@ -84,6 +84,7 @@ class EmbeddedPipeline:
         self._bad: list[SideEvent] = []
         self._pending, self._is_changed = 0, False
         self._batch, self._due, self._commit_took = 0, 0.0, 0.0
+        self._beginning: PipelineCheckpoint | None = None
         self.recent = RecentEvents()
 
     # ── the runner's protocol ──
@@ -115,6 +116,7 @@ class EmbeddedPipeline:
         _refuse_mixed_times(declarations)
         program = with_streams(pipeline.statements, declarations)
         checkpoint = self._store.read()
+        self._output.claim(None if checkpoint is None else checkpoint.batch)
         engine = self._engine(program, checkpoint)
         self._program_text = program_text(program.program)
         self.session = EngineSession(
@@ -128,6 +130,8 @@ class EmbeddedPipeline:
         self._time_columns = {name: declaration.time for name, declaration in declarations.items()}
         if checkpoint is not None:
             self._resume(checkpoint)
+        else:
+            self._beginning = self._checkpoint()
         self._describe()
 
     def start(self) -> None:
@@ -218,6 +222,7 @@ class EmbeddedPipeline:
         side += [SideRow("bad", e.stream, {"reason": e.reason, "raw": e.event}) for e in self._bad]
         if side and not isinstance(self._output, NoOutput):
             self._tables.append(self._columns.side_table(side))
+        self._write_beginning()
         self._output.write(self._batch, [table for table in self._tables if table.num_rows])
         self._side_files.append("late", self._late)
         self._side_files.append("bad", self._bad)
@@ -236,19 +241,28 @@ class EmbeddedPipeline:
             return datetime.fromisoformat(value)
         return value
 
+    def _write_beginning(self) -> None:
+        """Write the checkpoint of a new pipeline, before its first batch: after a crash the output has batch 0, and the
+        checkpoint tells that it is this pipeline's own."""
+        assert self._store is not None
+        if self._beginning is not None:
+            self._store.write(self._beginning)
+            self._beginning = None
+
     def _write_checkpoint(self) -> None:
         assert self._store is not None
-        self._store.write(
-            PipelineCheckpoint(
-                snapshot=self.session.engine.snapshot(),
-                statements=self._program_text,
-                positions={source.stream: source.state() for source in self._sources},
-                side_files=self._side_files.ends,
-                batch=self._batch,
-            )
-        )
+        self._store.write(self._checkpoint())
         for source in self._sources:
             source.commit()
+
+    def _checkpoint(self) -> PipelineCheckpoint:
+        return PipelineCheckpoint(
+            snapshot=self.session.engine.snapshot(),
+            statements=self._program_text,
+            positions={source.stream: source.state() for source in self._sources},
+            side_files=self._side_files.ends,
+            batch=self._batch,
+        )
 
     def _changed_statements(self) -> None:
         self._describe()

@@ -14,12 +14,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from foretell.arrays import Ints
 from foretell.engine import Engine
 from foretell.engine.inspection import EngineInspection
 from foretell.errors import ForetellError, InputError
+from foretell.events.arrow_interop import arrow_of
 from foretell.events.notification import Notification
 from foretell.events.reorder_buffer import LateEvents
 from foretell.events.types import EPOCH, Type, format_time, format_timestamp
@@ -78,6 +81,7 @@ class EngineSession:
         self._limits, self._model = limits or Limits(), model or Model()
         self.recent = recent or RecentEvents()
         self.inspection = EngineInspection(engine)
+        self._latest: dict[str, int | float] = {}
         self._loads, self._looks = Schedule(_LOAD_SECONDS), Schedule(_FORECAST_SECONDS)
         self.describe()
 
@@ -99,14 +103,18 @@ class EngineSession:
         result = self.engine.push_columns(tables, take=self._took)
         self._recorder.add_push(time.perf_counter() - began)
         kind = self.time_type
+        late_rows = {events.stream: events.rows for events in result.late}
         for name, table in tables.items():
             last = _last_time(table, time_columns[name])
-            shown = None if last is None else shown_time(last, kind)
+            if last is not None:
+                self._latest[name] = max(last, self._latest.get(name, last))
+            shown = None if last is None else shown_time(self._latest[name], kind)
             unreadable = sum(values.count for values in result.unreadable if values.stream == name)
             self._recorder.count_events(name, table.num_rows, shown, unreadable)
             if last is not None:
                 self.recent.time_columns[name] = time_columns[name]
-                self.recent.add(name, table, last, kind)
+                # Trials have the events that the statements had.
+                self.recent.add(name, _without(table, late_rows.get(name)), last, kind)
         for note in result.notes:
             self._recorder.note(note)
         late = [event for events in result.late for event in late_events(events)]
@@ -238,6 +246,15 @@ def late_events(late: LateEvents) -> Iterator[SideEvent]:
     reason = f"later than LATE BY allows: time was {format_time(late.time, late.schema.time_type)} already"
     for event in late.events():
         yield SideEvent(event.stream, reason, json.loads(encode_json(event.event)))
+
+
+def _without(table: pa.Table, rows: Ints | None) -> pa.Table:
+    """A table without the rows of these numbers, which count from 1."""
+    if rows is None or not len(rows):
+        return table
+    kept = np.ones(table.num_rows, np.bool_)
+    kept[rows - 1] = False
+    return table.filter(arrow_of(kept))
 
 
 def _last_time(table: pa.Table, column: str) -> int | float | None:
